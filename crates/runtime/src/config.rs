@@ -7,7 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-const SPECIALS: [&str; 4] = ["<s>", "</s>", "<blank>", "<unk>"];
+use attentive_text::special::SPECIALS;
 use serde::{Deserialize, Serialize};
 
 /// The architecture of one encoder-decoder Transformer.
@@ -346,3 +346,198 @@ impl ModelConfig {
 
 /// Larger sizes are typing errors, and would overflow the arithmetic on shapes.
 const LARGEST_SIZE: usize = 1 << 24;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(change: impl FnOnce(&mut ModelConfig)) -> Vec<String> {
+        let mut config = Preset::Base.config(100, 120);
+        change(&mut config);
+        config.check().expect_err("an impossible config")
+    }
+
+    #[test]
+    fn every_preset_is_sound() {
+        for preset in Preset::ALL {
+            assert_eq!(preset.config(5, 6).check(), Ok(()), "{preset}");
+            assert_eq!(preset.to_string().parse(), Ok(preset));
+        }
+        assert!(
+            "huge"
+                .parse::<Preset>()
+                .expect_err("no such preset")
+                .contains("`huge`")
+        );
+    }
+
+    #[test]
+    fn each_problem_names_its_keys_and_values() {
+        assert_eq!(
+            problems(|c| c.heads = 7),
+            [
+                "`model.d_model` (512) must be divisible by `model.heads` (7)",
+                "`model.heads` (7) must be divisible by `model.kv_heads` (8)"
+            ]
+        );
+        assert_eq!(
+            problems(|c| c.kv_heads = 3),
+            ["`model.heads` (8) must be divisible by `model.kv_heads` (3)"]
+        );
+        assert_eq!(
+            problems(|c| (c.d_model, c.heads, c.kv_heads) = (9, 3, 3)),
+            ["`model.d_model` (9) must be even for `model.positions` (\"sinusoidal\")"]
+        );
+        for dropout in [1.0, -0.1, f64::NAN] {
+            assert_eq!(
+                problems(|c| c.dropout = dropout),
+                [format!(
+                    "`model.dropout` ({dropout}) must be at least 0 and less than 1"
+                )]
+            );
+        }
+        assert_eq!(
+            problems(|c| c.tying = Tying::All),
+            [
+                "`model.tying` (\"all\") needs one shared vocabulary, but `model.src_vocab` (100) and \
+              `model.tgt_vocab` (120) differ"
+            ]
+        );
+        assert_eq!(
+            problems(|c| c.norm_epsilon = 0.0),
+            ["`model.norm_epsilon` (0) must be a small positive number"]
+        );
+        assert_eq!(
+            problems(|c| c.src_vocab = 4),
+            ["`model.src_vocab` (4) must be more than the 4 special tokens"]
+        );
+    }
+
+    #[test]
+    fn all_problems_are_reported_at_once() {
+        let found = problems(|c| {
+            (c.tgt_vocab, c.d_ff, c.encoder_layers, c.decoder_layers) = (0, 0, 0, usize::MAX);
+            (c.d_model, c.heads, c.kv_heads, c.dropout) = (0, 0, 0, 2.0);
+        });
+        let keys = [
+            "tgt_vocab",
+            "d_model",
+            "d_ff",
+            "heads",
+            "kv_heads",
+            "encoder_layers",
+            "decoder_layers",
+            "dropout",
+        ];
+        assert_eq!(found.len(), keys.len(), "{found:?}");
+        for (problem, key) in found.iter().zip(keys) {
+            assert!(problem.starts_with(&format!("`model.{key}`")), "{problem}");
+        }
+    }
+
+    #[test]
+    fn learned_positions_need_a_maximum_and_allow_an_odd_width() {
+        let learned = |c: &mut ModelConfig| c.positions = PositionKind::Learned;
+        assert_eq!(
+            problems(|c| {
+                learned(c);
+                c.max_positions = 0;
+            }),
+            ["`model.max_positions` (0) must be at least 1"]
+        );
+        let mut odd = Preset::Base.config(100, 120);
+        (odd.d_model, odd.heads, odd.kv_heads) = (9, 3, 3);
+        learned(&mut odd);
+        assert_eq!(odd.check(), Ok(()));
+        assert_eq!(odd.position_limit(), Some(1024));
+    }
+
+    #[test]
+    fn missing_keys_come_from_the_preset_and_kv_heads_follow_heads() {
+        let read = |json: &str| serde_json::from_str::<ModelConfig>(json).expect("valid");
+        let big = read(r#"{"preset": "big", "src_vocab": 9, "tgt_vocab": 8, "dropout": 0.2}"#);
+        assert_eq!(
+            big,
+            ModelConfig {
+                dropout: 0.2,
+                ..Preset::Big.config(9, 8)
+            }
+        );
+        assert_eq!(read(r#"{"heads": 16}"#).kv_heads, 16);
+        assert_eq!(
+            read(r#"{"heads": 16, "kv_heads": 1, "norm": "post"}"#).kv_heads,
+            1
+        );
+        assert_eq!(read("{}"), Preset::Base.config(0, 0));
+        let settings = ModelSettings {
+            tgt_vocab: Some(70),
+            ..Default::default()
+        };
+        let resolved = settings.resolve(50, 60);
+        assert_eq!((resolved.src_vocab, resolved.tgt_vocab), (50, 70));
+    }
+
+    #[test]
+    fn every_key_is_read_back_as_written() {
+        let config = ModelConfig {
+            src_vocab: 11,
+            tgt_vocab: 12,
+            d_model: 13,
+            d_ff: 14,
+            heads: 15,
+            kv_heads: 5,
+            encoder_layers: 16,
+            decoder_layers: 17,
+            dropout: 0.18,
+            norm: NormPlacement::Post,
+            positions: PositionKind::Learned,
+            max_positions: 19,
+            tying: Tying::Output,
+            norm_epsilon: 1e-5,
+        };
+        let json = serde_json::to_string(&config).expect("plain numbers");
+        assert_eq!(
+            serde_json::from_str::<ModelConfig>(&json).expect("just written"),
+            config
+        );
+    }
+
+    #[test]
+    fn unknown_keys_are_refused_by_name() {
+        let error = serde_json::from_str::<ModelConfig>(r#"{"head": 8}"#).expect_err("a typo");
+        assert!(
+            error.to_string().contains("unknown field `head`"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn the_base_model_is_as_large_as_the_papers() {
+        // Table 3 says 65 million for a shared vocabulary of "about 37000".
+        let paper = ModelConfig {
+            tying: Tying::All,
+            ..Preset::Base.config(37_000, 37_000)
+        };
+        assert_eq!(paper.parameter_count(), 63_121_544);
+        assert_eq!(paper.head_dim(), 64);
+    }
+
+    #[test]
+    fn tied_matrices_and_fewer_kv_heads_count_less() {
+        let config = Preset::Tiny.config(50, 50);
+        let count = |change: fn(&mut ModelConfig)| {
+            let mut changed = config.clone();
+            change(&mut changed);
+            config.parameter_count() as i64 - changed.parameter_count() as i64
+        };
+        assert_eq!(count(|c| c.tying = Tying::Output), 50 * 128);
+        assert_eq!(count(|c| c.tying = Tying::All), 2 * 50 * 128);
+        assert_eq!(count(|c| c.norm = NormPlacement::Post), 2 * 2 * 128);
+        // 12 attention blocks lose three of four heads (96 of 128 columns) in keys and values.
+        assert_eq!(count(|c| c.kv_heads = 1), 12 * 2 * 96 * (128 + 1));
+        assert_eq!(
+            count(|c| c.positions = PositionKind::Learned),
+            -2 * 1024 * 128
+        );
+    }
+}
