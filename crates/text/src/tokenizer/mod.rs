@@ -4,16 +4,13 @@
 //! for all others; subword tokenizers ([`subword`]) know every byte and so give back every string
 //! exactly. Models, search and training only see [`Tokenizer`]; `<s>` and `</s>` are theirs to add.
 
-mod bpe;
-mod bytes;
 mod file;
 mod options;
-mod seeds;
 mod subword;
-mod unigram;
 mod vocabulary;
 mod words;
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -142,5 +139,14 @@ impl Tokenizer {
             Inner::Words(words) => Ok(words.to_json()),
             Inner::Subword(subword) => subword.to_json(),
         }
+    }
+}
+
+/// Lowercases character by character, as the `Lowercase` step in a `tokenizer.json` does.
+fn lowercased(text: &str, lowercase: bool) -> Cow<'_, str> {
+    if lowercase {
+        Cow::Owned(text.chars().flat_map(char::to_lowercase).collect())
+    } else {
+        Cow::Borrowed(text)
     }
 }

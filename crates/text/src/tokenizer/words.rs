@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::bytes::lowercased;
+use super::lowercased;
 use super::options::{TokenizerKind, TokenizerOptions};
 use super::vocabulary::Vocabulary;
 use crate::error::{Result, TextError};

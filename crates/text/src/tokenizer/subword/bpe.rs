@@ -2,12 +2,12 @@
 //! symbol of its own, again and again.
 //!
 //! Ties go to the pair with the lower ids, so the outcome depends on the counts alone and never on
-//! the order of a hash map. [`super::subword`] counts the words and turns the merges into a model.
+//! the order of a hash map. Before: [`super::word_counts`]. After: [`super::model`].
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use super::subword::WordCount;
+use super::word_counts::WordCount;
 
 /// Two neighbouring symbols. Symbol `b < 256` is the byte `b`; symbol `256 + i` is merge `i`.
 pub(super) type Pair = (u32, u32);

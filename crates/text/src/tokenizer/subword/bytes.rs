@@ -6,7 +6,6 @@
 //! subwords never reach over such a cut. So no subword mixes letters and signs, and none can spell
 //! a special token such as `</s>`.
 
-use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -25,13 +24,20 @@ pub(super) static ALPHABET: LazyLock<[char; 256]> = LazyLock::new(|| {
     })
 });
 
-/// Appends the spelling of the bytes of `text` in the alphabet.
-pub(super) fn spell(text: &str, spelling: &mut String) {
-    spelling.extend(text.bytes().map(|byte| ALPHABET[usize::from(byte)]));
+/// The spelling of some bytes in the alphabet.
+pub(super) fn spell(bytes: &[u8]) -> String {
+    let mut spelling = String::with_capacity(bytes.len() * 2);
+    spell_into(bytes, &mut spelling);
+    spelling
+}
+
+/// Appends the spelling of some bytes, for loops that reuse one string.
+pub(super) fn spell_into(bytes: &[u8], spelling: &mut String) {
+    spelling.extend(bytes.iter().map(|byte| ALPHABET[usize::from(*byte)]));
 }
 
 /// The bytes of a spelling, or nothing if a character is not of the alphabet.
-pub(super) fn bytes_of(spelling: &str) -> Option<Vec<u8>> {
+pub(super) fn bytes_of(spelling: &str) -> Option<Box<[u8]>> {
     spelling.chars().map(byte_of).collect()
 }
 
@@ -53,15 +59,6 @@ pub(super) fn pre_tokens(text: &str) -> impl Iterator<Item = &str> {
         at += token.len();
         Some(token)
     })
-}
-
-/// Lowercases character by character, as the `Lowercase` step in a `tokenizer.json` does.
-pub(super) fn lowercased(text: &str, lowercase: bool) -> Cow<'_, str> {
-    if lowercase {
-        Cow::Owned(text.chars().flat_map(char::to_lowercase).collect())
-    } else {
-        Cow::Borrowed(text)
-    }
 }
 
 static PATTERN: LazyLock<Regex> = LazyLock::new(|| {
