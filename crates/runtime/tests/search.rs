@@ -384,6 +384,21 @@ fn beam_search_ends_as_soon_as_nothing_live_can_win() {
 }
 
 #[test]
+fn a_sure_long_sentence_is_not_lost_to_poor_short_ones() {
+    // At every step </s> is the second best token, so a narrow beam completes one bad sentence
+    // after the other while the right one is still on its way.
+    let source: Vec<u32> = (4..18).chain([EOS]).collect();
+    for size in 1..5 {
+        let found = search(
+            &FakeModel::copying(20),
+            &[source.clone()],
+            &SearchOptions::beam(size),
+        );
+        assert_eq!(found[0][0].tokens, source[..14], "beam of {size}");
+    }
+}
+
+#[test]
 fn no_sources_give_no_hypotheses() {
     let model = FakeModel::copying(6);
     assert!(search(&model, &[], &SearchOptions::default()).is_empty());

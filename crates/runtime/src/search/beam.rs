@@ -1,13 +1,16 @@
 //! Beam search with length normalisation (§6.1): the best `size` beginnings side by side.
 //!
-//! When does it end? A beginning that is followed by `</s>` among the best `size` continuations of
-//! its sentence is complete. The search of a sentence ends
-//! - when `size` sentences are complete (what is still live had its chance; this is also what makes
-//!   a beam of one the same as [`super::greedy`]),
-//! - or earlier, when no live beginning can still become better than the worst of the `n_best`
-//!   complete ones. This loses nothing: log-probabilities are at most 0, so a beginning's can only
-//!   fall, and no length divides it by more than the longest one allowed.
-//! - or at the length limit, where live beginnings are cut.
+//! At every step the best `size` continuations of a sentence are kept. One that ends in `</s>` is
+//! complete and takes its place for this step only: the others fan out to `size` again. (A beam of
+//! one is therefore [`super::greedy`]: when its only place ends, nothing is live any more.)
+//!
+//! The search of a sentence ends, apart from the length limit where live beginnings are cut,
+//! - when `n_best` sentences are complete and no live beginning can still become better than they
+//!   are. This loses nothing: log-probabilities are at most 0, so a beginning's can only fall, and
+//!   no length divides it by more than the longest one allowed;
+//! - or when `size` sentences are complete and no live beginning is better than the best `n_best`
+//!   of them by its present length. (Counting alone would not do: a model that is very sure of a
+//!   long sentence completes `size` poor ones on the way there.)
 
 use attentive_text::special::{BOS, EOS};
 
@@ -88,19 +91,19 @@ impl<'a> Beam<'a> {
     fn advance<'r>(&mut self, rows: impl Iterator<Item = &'r [f32]>) -> Vec<usize> {
         let mut parents = Vec::with_capacity(self.size);
         let mut live = Vec::with_capacity(self.size);
-        for (rank, candidate) in self.candidates(rows).into_iter().enumerate() {
-            let Candidate {
-                parent,
-                token,
-                log_prob,
-            } = candidate;
+        for Candidate {
+            parent,
+            token,
+            log_prob,
+        } in self.candidates(rows)
+        {
             let mut tokens = self.live[parent].tokens.clone();
-            if token != EOS && live.len() < self.size {
+            if token == EOS {
+                self.end(tokens, log_prob, Finish::EndOfSentence);
+            } else {
                 tokens.push(token);
                 live.push(Live { tokens, log_prob });
                 parents.push(parent);
-            } else if token == EOS && rank < self.size {
-                self.end(tokens, log_prob, Finish::EndOfSentence);
             }
         }
         if live.is_empty() && self.ended.is_empty() {
@@ -114,17 +117,16 @@ impl<'a> Beam<'a> {
         {
             self.cut_live(Finish::LengthLimit);
         }
-        if self.ended.len() >= self.size || !self.can_improve() {
+        if !self.can_improve() {
             self.live.clear();
         }
         parents.truncate(self.live.len());
         parents
     }
 
-    /// The best continuations over all beginnings, best first. Twice `size` are enough: each
-    /// beginning has one `</s>`, so at least `size` of them go on.
+    /// The best `size` continuations over all beginnings, best first.
     fn candidates<'r>(&self, rows: impl Iterator<Item = &'r [f32]>) -> Vec<Candidate> {
-        let mut best = Best::new(2 * self.size);
+        let mut best = Best::new(self.size);
         for (parent, (live, row)) in self.live.iter().zip(rows).enumerate() {
             for (token, &log_prob) in (0..).zip(row) {
                 let log_prob = live.log_prob + at_most_zero(log_prob);
@@ -141,12 +143,19 @@ impl<'a> Beam<'a> {
         best.candidates
     }
 
-    /// Whether a live beginning can still get among the `n_best`: the bound of the file's header.
+    /// Whether a live beginning may still get among the `n_best`; see the file's header.
     fn can_improve(&self) -> bool {
-        let Some(most_probable) = self.live.first() else {
+        // All beginnings are of equal length, so the most probable one has the best score.
+        let Some(best) = self.live.first() else {
             return false;
         };
-        let bound = normalised(most_probable.log_prob, self.limit, self.options);
+        let enough = self.ended.len() >= self.size;
+        let length = if enough {
+            best.tokens.len()
+        } else {
+            self.limit
+        };
+        let bound = normalised(best.log_prob, length, self.options);
         let better = self
             .ended
             .iter()

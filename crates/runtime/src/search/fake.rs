@@ -3,6 +3,7 @@
 //! It stands where the Transformer stands, so that the search, the translator, the binary and the
 //! server can be tested in milliseconds and with answers one can work out on paper.
 
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use attentive_text::special::{BOS, EOS, PAD};
@@ -81,6 +82,14 @@ impl FakeModel {
     /// How many rows all steps so far were fed: the work that a real model would have done.
     pub fn rows_fed(&self) -> usize {
         self.rows_fed.load(Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for FakeModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FakeModel")
+            .field("vocab", &self.vocab)
+            .finish_non_exhaustive()
     }
 }
 
