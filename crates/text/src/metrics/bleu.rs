@@ -4,7 +4,6 @@
 //! sums. [`corpus_bleu`] is the whole way in one call; [`BleuScorer`] keeps the references and scores
 //! many systems.
 
-use std::collections::HashMap;
 use std::fmt;
 
 use rayon::prelude::*;
@@ -18,6 +17,7 @@ use super::references::References;
 use super::scorer::{Score, Scorer, check_lines};
 use super::signature::Signature;
 use super::statistics::{Arithmetic, Sample, Statistics};
+use super::vocabulary::Vocabulary;
 
 /// A BLEU score with everything it was computed from.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +65,7 @@ pub struct BleuScorer {
     options: BleuOptions,
     reference_count: Option<usize>,
     /// Numbers of the words that any reference has.
-    vocabulary: HashMap<Box<str>, u32>,
+    vocabulary: Vocabulary,
     segments: Vec<Segment>,
 }
 
@@ -76,28 +76,25 @@ struct Segment {
     lengths: Vec<usize>,
 }
 
-/// Stands for every word that is in no reference.
-const UNKNOWN: u32 = u32::MAX;
-
 impl BleuScorer {
     /// Reads the references.
     pub fn new(options: BleuOptions, references: &References) -> Result<Self, MetricError> {
         options.check()?;
-        let mut vocabulary = HashMap::new();
+        let mut vocabulary = Vocabulary::default();
         let tokenized: Vec<Vec<String>> = references
             .segments()
             .par_iter()
             .map(|refs| refs.iter().map(|line| options.tokenize(line)).collect())
             .collect();
-        let mut numbered = Vec::with_capacity(tokenized.len());
-        for lines in &tokenized {
-            let mut sequences = Vec::with_capacity(lines.len());
-            for line in lines {
-                let number = |word| number_of(&mut vocabulary, word);
-                sequences.push(python_text::words(line).map(number).collect());
-            }
-            numbered.push(sequences);
-        }
+        let numbered: Vec<Vec<Vec<u32>>> = tokenized
+            .iter()
+            .map(|lines| {
+                lines
+                    .iter()
+                    .map(|line| vocabulary.add_words(line))
+                    .collect()
+            })
+            .collect();
         let segment = |sequences: &Vec<Vec<u32>>| Segment {
             ngrams: NgramTrie::new(sequences.iter().map(Vec::as_slice), options.max_order),
             lengths: sequences.iter().map(Vec::len).collect(),
@@ -123,7 +120,7 @@ impl BleuScorer {
     fn segment_statistics(&self, line: &str, segment: &Segment, scratch: &mut Scratch) -> Vec<f64> {
         let order = self.options.max_order;
         let tokenized = self.options.tokenize(line);
-        let number = |word| self.vocabulary.get(word).copied().unwrap_or(UNKNOWN);
+        let number = |word| self.vocabulary.get(word);
         scratch.words.clear();
         scratch
             .words
@@ -248,15 +245,6 @@ impl BleuOptions {
 struct Scratch {
     words: Vec<u32>,
     matches: MatchScratch,
-}
-
-fn number_of(vocabulary: &mut HashMap<Box<str>, u32>, word: &str) -> u32 {
-    if let Some(&number) = vocabulary.get(word) {
-        return number;
-    }
-    let number = vocabulary.len() as u32;
-    vocabulary.insert(word.into(), number);
-    number
 }
 
 /// The reference length closest to the hypothesis; of two equally close the shorter.
