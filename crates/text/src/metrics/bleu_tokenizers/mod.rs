@@ -1,0 +1,89 @@
+//! The tokenizers that decide what a word is to BLEU: `13a`, `intl`, `zh`, `char` and `none`.
+//!
+//! Scores compare only between equal tokenizers, so the tokenizer's name is part of every signature.
+
+mod chinese;
+mod international;
+mod unicode_classes;
+pub(super) mod western;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use super::error::MetricError;
+
+/// How BLEU splits a sentence into words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BleuTokenizer {
+    /// mteval-v13a's rules for Western languages: what WMT reports.
+    #[default]
+    Mteval13a,
+    /// mteval-v14's rules: splits at all Unicode punctuation and symbols.
+    International,
+    /// Chinese characters are words.
+    Chinese,
+    /// Every character is a word.
+    Character,
+    /// The text is already tokenized; words stand between white space.
+    None,
+}
+
+impl BleuTokenizer {
+    /// All tokenizers, in the order in which messages list them.
+    pub const ALL: [Self; 5] = [
+        Self::Mteval13a,
+        Self::International,
+        Self::Chinese,
+        Self::Character,
+        Self::None,
+    ];
+
+    /// The name in signatures and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mteval13a => "13a",
+            Self::International => "intl",
+            Self::Chinese => "zh",
+            Self::Character => "char",
+            Self::None => "none",
+        }
+    }
+
+    /// The sentence with its words separated by white space.
+    pub fn tokenize<'a>(&self, line: &'a str) -> Cow<'a, str> {
+        match self {
+            Self::Mteval13a => Cow::Owned(western::tokenize_13a(line)),
+            Self::International => Cow::Owned(international::tokenize_international(line)),
+            Self::Chinese => Cow::Owned(chinese::tokenize_chinese(line)),
+            Self::Character => Cow::Owned(line.chars().flat_map(|c| [c, ' ']).collect()),
+            Self::None => Cow::Borrowed(line),
+        }
+    }
+}
+
+impl fmt::Display for BleuTokenizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for BleuTokenizer {
+    type Err = MetricError;
+
+    fn from_str(name: &str) -> Result<Self, MetricError> {
+        let known = Self::ALL.into_iter().find(|one| one.name() == name);
+        known.ok_or_else(|| match name {
+            "ja-mecab" | "ko-mecab" => MetricError::UnavailableTokenizer {
+                name: name.to_owned(),
+                reason: "it needs MeCab and its dictionary; use `char` or a SentencePiece model"
+                    .to_owned(),
+            },
+            _ => MetricError::UnknownName {
+                kind: "tokenizer",
+                name: name.to_owned(),
+                known: Self::ALL.map(Self::name).join(", "),
+            },
+        })
+    }
+}
