@@ -159,3 +159,19 @@ fn list(files: &[PathBuf]) -> String {
     let names: Vec<String> = files.iter().map(|file| format!("{file:?}")).collect();
     names.join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_corpus_names_all_its_files() {
+        let error = TextError::EmptyCorpus {
+            files: vec!["a.de".into(), "a.en".into()],
+        };
+        assert_eq!(
+            error.to_string(),
+            r#"the corpus is empty: "a.de", "a.en" hold no lines; check that these are the right files"#
+        );
+    }
+}

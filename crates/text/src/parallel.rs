@@ -71,3 +71,124 @@ impl ParallelCorpus {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Folder(tempfile::TempDir);
+
+    impl Folder {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+
+        fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+            let path = self.0.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            path
+        }
+    }
+
+    #[test]
+    fn files_are_joined_in_order_and_stay_paired() {
+        let folder = Folder::new();
+        let src = [
+            folder.file("1.de", "eins\n\nzwei\n"),
+            folder.file("2.de", "drei"),
+        ];
+        let tgt = [
+            folder.file("1.en", "one\nx\ntwo\n"),
+            folder.file("2.en", "three\n"),
+        ];
+        let corpus = ParallelCorpus::read(&src, &tgt).unwrap();
+        let pairs: Vec<_> = corpus.pairs().collect();
+        assert_eq!(
+            pairs,
+            [
+                ("eins", "one"),
+                ("", "x"),
+                ("zwei", "two"),
+                ("drei", "three")
+            ]
+        );
+        assert_eq!(corpus.len(), 4);
+    }
+
+    #[test]
+    fn unequal_line_counts_name_both_files_and_counts() {
+        let folder = Folder::new();
+        let first = (folder.file("1.de", "a\nb\n"), folder.file("1.en", "a\nb\n"));
+        let second = (
+            folder.file("2.de", "a\nb\n"),
+            folder.file("2.en", "a\nb\nc\n"),
+        );
+        let error = ParallelCorpus::read(&[first.0, second.0], &[first.1, second.1]).unwrap_err();
+        let message = error.to_string();
+        for part in ["2.de\" has 2 lines", "2.en\" has 3;", "align"] {
+            assert!(message.contains(part), "{part} is not in: {message}");
+        }
+    }
+
+    #[test]
+    fn equal_totals_do_not_hide_files_that_do_not_match() {
+        let folder = Folder::new();
+        let src = [folder.file("1.de", "a\nb\n"), folder.file("2.de", "c\n")];
+        let tgt = [folder.file("1.en", "a\n"), folder.file("2.en", "b\nc\n")];
+        let error = ParallelCorpus::read(&src, &tgt).unwrap_err();
+        assert!(matches!(
+            error,
+            TextError::LineCounts {
+                src_lines: 2,
+                tgt_lines: 1,
+                ..
+            }
+        ));
+    }
+
+    #[test]
+    fn the_sides_need_equally_many_files_and_at_least_one() {
+        let error = ParallelCorpus::read(&["a".into(), "b".into()], &["c".into()]).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("2 source file(s) but 1 target file(s)"),
+            "{error}"
+        );
+        let error = ParallelCorpus::read(&[], &[]).unwrap_err();
+        assert!(matches!(error, TextError::FileCounts { src: 0, tgt: 0 }));
+    }
+
+    #[test]
+    fn an_empty_corpus_is_an_error() {
+        let folder = Folder::new();
+        let (src, tgt) = (folder.file("e.de", ""), folder.file("e.en", ""));
+        let message = ParallelCorpus::read(&[src], &[tgt])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            message.contains("e.de") && message.contains("e.en"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn binary_missing_and_badly_encoded_files_are_named() {
+        let folder = Folder::new();
+        let good = folder.file("good", "a\n");
+        let read =
+            |src: PathBuf| ParallelCorpus::read(&[src], std::slice::from_ref(&good)).unwrap_err();
+        assert!(matches!(
+            read(folder.file("bin", b"\0")),
+            TextError::Binary { line: 1, .. }
+        ));
+        assert!(matches!(
+            read(folder.file("latin1", b"\xe4")),
+            TextError::NotUtf8 { line: 1, .. }
+        ));
+        assert!(matches!(
+            read(folder.0.path().join("no")),
+            TextError::Open { .. }
+        ));
+    }
+}

@@ -6,6 +6,7 @@
 
 mod file;
 mod options;
+mod spacing;
 mod subword;
 mod vocabulary;
 mod words;
@@ -122,8 +123,9 @@ impl Tokenizer {
     /// A hash of everything that decides how text is cut: tokenizers with equal fingerprints give
     /// equal ids, so training may resume with either.
     pub fn fingerprint(&self) -> String {
-        // What cannot be written cannot have been trained or loaded, so there is always a text.
-        let json = self.to_json().unwrap_or_default();
+        let json = self
+            .to_json()
+            .expect("what was trained or loaded has a JSON form");
         blake3::hash(json.as_bytes()).to_hex().to_string()
     }
 

@@ -105,3 +105,79 @@ impl FromStr for TokenizerKind {
             })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KINDS: [TokenizerKind; 4] = [
+        TokenizerKind::Word,
+        TokenizerKind::Tabs,
+        TokenizerKind::Bpe,
+        TokenizerKind::Unigram,
+    ];
+
+    #[test]
+    fn names_are_the_same_on_the_command_line_and_in_files() {
+        for kind in KINDS {
+            assert_eq!(kind.to_string().parse::<TokenizerKind>().unwrap(), kind);
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
+        let message = "wordpiece"
+            .parse::<TokenizerKind>()
+            .unwrap_err()
+            .to_string();
+        assert!(
+            message.contains("wordpiece") && message.contains("word, tabs, bpe"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_vocabulary_that_cannot_hold_the_bytes_is_refused() {
+        for kind in [TokenizerKind::Bpe, TokenizerKind::Unigram] {
+            let options = |vocab_size| TokenizerOptions {
+                kind,
+                vocab_size,
+                ..Default::default()
+            };
+            assert!(options(260).check().is_ok());
+            let message = options(259).check().unwrap_err().to_string();
+            for part in ["`vocab_size` (259)", kind.name(), "needs 260 or more"] {
+                assert!(message.contains(part), "{part} is not in: {message}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_word_list_has_no_limit_or_room_for_a_word() {
+        for kind in [TokenizerKind::Word, TokenizerKind::Tabs] {
+            let options = |vocab_size| TokenizerOptions {
+                kind,
+                vocab_size,
+                ..Default::default()
+            };
+            assert!(options(0).check().is_ok() && options(5).check().is_ok());
+            assert!(
+                options(4)
+                    .check()
+                    .unwrap_err()
+                    .to_string()
+                    .contains("needs 5 or more")
+            );
+        }
+    }
+
+    #[test]
+    fn missing_options_have_defaults_and_unknown_ones_are_refused() {
+        let options: TokenizerOptions = serde_json::from_str(r#"{"kind": "tabs"}"#).unwrap();
+        assert_eq!(
+            options,
+            TokenizerOptions {
+                kind: TokenizerKind::Tabs,
+                ..Default::default()
+            }
+        );
+        assert!(serde_json::from_str::<TokenizerOptions>(r#"{"vocabsize": 1}"#).is_err());
+    }
+}

@@ -103,3 +103,64 @@ impl Vocabulary {
 fn is_special(token: &str) -> bool {
     SPECIALS.contains(&token)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(counts: &[(&str, u64)]) -> HashMap<String, u64> {
+        counts
+            .iter()
+            .map(|(token, count)| ((*token).to_owned(), *count))
+            .collect()
+    }
+
+    #[test]
+    fn tokens_are_ordered_by_frequency_and_then_by_spelling() {
+        let vocabulary = Vocabulary::from_counts(
+            counts(&[("b", 2), ("z", 9), ("a", 2), ("rare", 1), ("c", 2)]),
+            2,
+            0,
+        );
+        assert_eq!(vocabulary.tokens()[SPECIALS.len()..], ["z", "a", "b", "c"]);
+        assert_eq!(vocabulary.id("z"), Some(4));
+        assert_eq!(vocabulary.token(4), Some("z"));
+        assert_eq!((vocabulary.id("rare"), vocabulary.token(8)), (None, None));
+    }
+
+    #[test]
+    fn the_limit_counts_the_special_tokens() {
+        let vocabulary = Vocabulary::from_counts(counts(&[("a", 3), ("b", 2), ("c", 1)]), 1, 6);
+        assert_eq!(
+            vocabulary.tokens(),
+            ["<s>", "</s>", "<blank>", "<unk>", "a", "b"]
+        );
+    }
+
+    #[test]
+    fn special_spellings_in_a_text_are_unknown_words() {
+        let vocabulary = Vocabulary::from_counts(counts(&[("</s>", 99), ("a", 9)]), 1, 0);
+        assert_eq!(vocabulary.len(), SPECIALS.len() + 1);
+        assert_eq!(vocabulary.id_in_text("</s>"), UNK);
+        assert_eq!(vocabulary.id_in_text("a"), 4);
+        assert_eq!(vocabulary.id("</s>"), Some(1));
+    }
+
+    #[test]
+    fn a_list_must_start_with_the_specials_and_name_nothing_twice() {
+        let list =
+            |tokens: &[&str]| Vocabulary::new(tokens.iter().map(|t| t.to_string()).collect());
+        assert!(list(&["<s>", "</s>", "<blank>", "<unk>", "a"]).is_ok());
+        assert!(list(&["<s>", "</s>"]).unwrap_err().contains("first tokens"));
+        assert!(
+            list(&["<s>", "</s>", "<unk>", "<blank>"])
+                .unwrap_err()
+                .contains("first tokens")
+        );
+        let twice = list(&["<s>", "</s>", "<blank>", "<unk>", "a", "a"]).unwrap_err();
+        assert!(
+            twice.contains(r#""a" stands there twice, as 4 and 5"#),
+            "{twice}"
+        );
+    }
+}

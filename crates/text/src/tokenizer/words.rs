@@ -2,7 +2,7 @@
 //!
 //! The word list is that of the paper's first reproductions (spaCy tokens, words seen at least
 //! twice). Words are found by the Unicode word boundaries (UAX #29); punctuation marks are tokens of
-//! their own and spaces are dropped, so [`WordTokenizer::decode`] puts them back by rule.
+//! their own and spaces are dropped, so [`super::spacing`] puts them back when decoding.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,6 +12,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::lowercased;
 use super::options::{TokenizerKind, TokenizerOptions};
+use super::spacing::joined;
 use super::vocabulary::Vocabulary;
 use crate::error::{Result, TextError};
 use crate::special::{BOS, EOS, PAD};
@@ -156,43 +157,102 @@ impl Cut {
     }
 }
 
-/// Words to a sentence: a space between two tokens unless either of them holds on to the other.
-fn joined<'t>(tokens: impl Iterator<Item = &'t str>) -> String {
-    let mut text = String::new();
-    let mut glued = true; // nothing goes before the first token
-    let mut quote_is_open = false;
-    for token in tokens {
-        let hold = match token {
-            "\"" if quote_is_open => Hold::Left,
-            "\"" => Hold::Right,
-            _ => hold_of(token),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::special::UNK;
+
+    fn trained(kind: TokenizerKind, text: &[&str]) -> WordTokenizer {
+        let options = TokenizerOptions {
+            kind,
+            vocab_size: 0,
+            min_frequency: 1,
+            lowercase: false,
         };
-        quote_is_open ^= token == "\"";
-        if !glued && !matches!(hold, Hold::Left | Hold::Both) {
-            text.push(' ');
-        }
-        text.push_str(token);
-        glued = matches!(hold, Hold::Right | Hold::Both);
+        WordTokenizer::train(&options, &mut text.iter().copied()).unwrap()
     }
-    text
-}
 
-/// To which neighbour a token is written without a space.
-#[derive(Clone, Copy)]
-enum Hold {
-    Neither,
-    Left,
-    Right,
-    Both,
-}
+    #[test]
+    fn words_and_punctuation_are_tokens_and_spaces_are_not() {
+        let tokens: Vec<&str> = Cut::UnicodeWords
+            .tokens(" Don't  pay 3.50, Zoë!\t(Größe)")
+            .collect();
+        assert_eq!(
+            tokens,
+            ["Don't", "pay", "3.50", ",", "Zoë", "!", "(", "Größe", ")"]
+        );
+    }
 
-fn hold_of(token: &str) -> Hold {
-    match token {
-        "." | "," | "!" | "?" | ";" | ":" | ")" | "]" | "}" | "%" | "…" | "”" | "»" | "’" | "'" => {
-            Hold::Left
-        }
-        "(" | "[" | "{" | "„" | "«" | "¿" | "¡" | "#" | "$" | "€" | "£" => Hold::Right,
-        "-" | "/" | "@" | "_" => Hold::Both,
-        _ => Hold::Neither,
+    #[test]
+    fn tabs_separate_tokens_that_may_hold_spaces() {
+        let tokens: Vec<&str> = Cut::Tabs.tokens("New York\tist\t\tgroß\t.").collect();
+        assert_eq!(tokens, ["New York", "ist", "groß", "."]);
+    }
+
+    #[test]
+    fn decoding_tabs_joins_with_a_space() {
+        let tokenizer = trained(TokenizerKind::Tabs, &["Ein\tMann\t,\tallein\t."]);
+        assert_eq!(
+            tokenizer.decode(&tokenizer.encode("Ein\tMann\t,\tallein\t.")),
+            "Ein Mann , allein ."
+        );
+    }
+
+    #[test]
+    fn rare_and_unknown_words_are_unk_and_shown() {
+        let options = TokenizerOptions {
+            kind: TokenizerKind::Word,
+            vocab_size: 0,
+            min_frequency: 2,
+            lowercase: false,
+        };
+        let tokenizer = WordTokenizer::train(&options, &mut ["a b a", "b c"].into_iter()).unwrap();
+        assert_eq!(tokenizer.encode("a c b d"), [4, UNK, 5, UNK]);
+        assert_eq!(
+            tokenizer.decode(&[BOS, 4, UNK, 5, 77, EOS, PAD]),
+            "a <unk> b <unk>"
+        );
+    }
+
+    #[test]
+    fn lowercase_makes_one_word_of_two() {
+        let options = TokenizerOptions {
+            kind: TokenizerKind::Word,
+            vocab_size: 0,
+            min_frequency: 2,
+            lowercase: true,
+        };
+        let tokenizer = WordTokenizer::train(&options, &mut ["Über über"].into_iter()).unwrap();
+        assert_eq!(tokenizer.encode("ÜBER"), [4]);
+        assert_eq!(tokenizer.decode(&[4]), "über");
+    }
+
+    #[test]
+    fn special_spellings_never_become_special_ids() {
+        let tabs = trained(
+            TokenizerKind::Tabs,
+            &["</s>\t<s>\ta", "</s>\t<unk>\t<blank>"],
+        );
+        assert_eq!(
+            tabs.encode("</s>\t<s>\t<blank>\t<unk>\ta"),
+            [UNK, UNK, UNK, UNK, 4]
+        );
+        let word = trained(TokenizerKind::Word, &["</s> <unk> a"]);
+        assert!(word.encode("</s> <s> <blank>").iter().all(|id| *id >= UNK));
+    }
+
+    #[test]
+    fn no_text_and_no_frequent_word_are_errors() {
+        let options = TokenizerOptions {
+            kind: TokenizerKind::Word,
+            vocab_size: 0,
+            min_frequency: 2,
+            lowercase: false,
+        };
+        let train = |text| WordTokenizer::train(&options, &mut [text].into_iter()).unwrap_err();
+        assert!(matches!(train(" \t "), TextError::NoText));
+        let message = train("all words differ").to_string();
+        assert!(message.contains("no word occurs 2 times"), "{message}");
+        assert!(message.contains("lower `min_frequency`"), "{message}");
     }
 }

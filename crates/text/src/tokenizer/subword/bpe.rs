@@ -140,3 +140,92 @@ fn replaced(symbols: &[u32], pair: Pair, symbol: u32) -> Vec<u32> {
     }
     merged
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[(&str, u64)]) -> Vec<WordCount> {
+        let word = |(word, count): &(&str, u64)| WordCount {
+            bytes: word.as_bytes().into(),
+            count: *count,
+        };
+        words.iter().map(word).collect()
+    }
+
+    /// Merges by their spelling, such as `"he+n"`.
+    fn named(merges: &[Pair]) -> Vec<String> {
+        let mut spellings: Vec<String> =
+            (0..=255).map(|byte| char::from(byte).to_string()).collect();
+        let mut names = Vec::new();
+        for (left, right) in merges {
+            let (left, right) = (&spellings[*left as usize], &spellings[*right as usize]);
+            names.push(format!("{left}+{right}"));
+            spellings.push(format!("{left}{right}"));
+        }
+        names
+    }
+
+    #[test]
+    fn the_most_frequent_pair_is_merged_first() {
+        let words = words(&[("hen", 4), ("ben", 3), ("he", 2)]);
+        // e+n 7, h+e 6 (then 2), h+en 4, b+en 3, h+e 2.
+        assert_eq!(
+            named(&learn_merges(&words, 99, 1)),
+            ["e+n", "h+en", "b+en", "h+e"]
+        );
+        assert_eq!(named(&learn_merges(&words, 2, 1)), ["e+n", "h+en"]);
+        assert_eq!(named(&learn_merges(&words, 99, 3)), ["e+n", "h+en", "b+en"]);
+    }
+
+    #[test]
+    fn ties_go_to_the_lower_ids() {
+        let words = words(&[("zy", 2), ("ab", 2), ("ba", 2)]);
+        assert_eq!(named(&learn_merges(&words, 99, 1)), ["a+b", "b+a", "z+y"]);
+    }
+
+    #[test]
+    fn overlapping_pairs_are_counted_and_merged_from_the_left() {
+        // In "aaa" the pair a+a occurs twice but only one merge fits.
+        assert_eq!(
+            named(&learn_merges(&words(&[("aaa", 1)]), 99, 1)),
+            ["a+a", "aa+a"]
+        );
+        assert_eq!(replaced(&[1, 1, 1, 2, 1, 1], (1, 1), 9), [9, 1, 2, 9]);
+    }
+
+    #[test]
+    fn a_token_is_made_in_one_way_only() {
+        // After a+a: "aa a" three times, "b a aa" is "ba aa"; "a"+"aa" would spell "aaa" again.
+        let words = words(&[
+            ("aaa", 30),
+            ("aaab", 9),
+            ("xaaa", 8),
+            ("aaaaa", 7),
+            ("ba", 1),
+        ]);
+        let merges = learn_merges(&words, 99, 1);
+        let spelled: Vec<String> = named(&merges)
+            .iter()
+            .map(|name| name.replace('+', ""))
+            .collect();
+        let distinct: HashSet<&String> = spelled.iter().collect();
+        assert_eq!(distinct.len(), spelled.len(), "{spelled:?}");
+    }
+
+    #[test]
+    fn counts_stay_true_while_merging() {
+        let mut text = Text::new(&words(&[("abab", 2), ("aabb", 3), ("bab", 5)]));
+        let ab = (u32::from(b'a'), u32::from(b'b'));
+        assert_eq!(text.counts[&ab], 2 * 2 + 3 + 5);
+        text.merge(ab, 256);
+        let mut recounted: HashMap<Pair, u64> = HashMap::new();
+        for (symbols, count) in &text.words {
+            for pair in neighbours(symbols) {
+                *recounted.entry(pair).or_default() += count;
+            }
+        }
+        text.counts.retain(|_, count| *count > 0);
+        assert_eq!(text.counts, recounted);
+    }
+}

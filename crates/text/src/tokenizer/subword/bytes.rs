@@ -80,3 +80,53 @@ fn byte_of(character: char) -> Option<u8> {
     });
     BYTES.get(character as usize).copied().flatten()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn cut(text: &str) -> Vec<&str> {
+        pre_tokens(text).collect()
+    }
+
+    #[test]
+    fn the_alphabet_is_that_of_the_library() {
+        let ours: HashSet<char> = ALPHABET.iter().copied().collect();
+        let theirs = tokenizers::pre_tokenizers::byte_level::ByteLevel::alphabet();
+        assert_eq!(ours.len(), 256);
+        assert!(theirs.iter().all(|character| ours.contains(character)));
+        assert_eq!((ALPHABET[32], ALPHABET[10], ALPHABET[65]), ('Ġ', 'Ċ', 'A'));
+    }
+
+    #[test]
+    fn every_byte_is_spelled_and_read_back() {
+        let all: Vec<u8> = (0..=255).collect();
+        assert_eq!(bytes_of(&spell(&all)).as_deref(), Some(&all[..]));
+        assert_eq!(bytes_of("Ġa 語"), None);
+    }
+
+    #[test]
+    fn letters_digits_and_signs_are_cut_apart() {
+        assert_eq!(
+            cut(" Zoë's 12th, 3.5!?"),
+            [" Zoë", "'s", " 12", "th", ",", " 3", ".", "5", "!?"]
+        );
+        assert_eq!(
+            cut("we'll you're x'y"),
+            ["we", "'ll", " you", "'re", " x", "'", "y"]
+        );
+        assert_eq!(cut("</s><unk>"), ["</", "s", "><", "unk", ">"]);
+        assert_eq!(cut(""), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn the_last_of_several_spaces_goes_with_the_word() {
+        assert_eq!(cut("a   b"), ["a", "  ", " b"]);
+        assert_eq!(cut("a \t\n\u{a0}b"), ["a", " \t\n", "\u{a0}", "b"]);
+        assert_eq!(cut("a  "), ["a", "  "]);
+        assert_eq!(cut("\n"), ["\n"]);
+        assert_eq!(cut("\na"), ["\n", "a"]);
+    }
+}

@@ -184,3 +184,86 @@ fn log_add(a: f64, b: f64) -> f64 {
         high + (low - high).exp().ln_1p()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PIECES: [&[u8]; 4] = [b"a", b"b", b"ab", b"ba"];
+
+    fn lattice(words: &[(&str, u64)]) -> Lattice {
+        let ids = PIECES.into_iter().zip(0..).collect();
+        let word = |(word, count): &(&str, u64)| WordCount {
+            bytes: word.as_bytes().into(),
+            count: *count,
+        };
+        Lattice::new(&words.iter().map(word).collect::<Vec<_>>(), &ids)
+    }
+
+    fn scores(probabilities: [f64; 4]) -> [f64; 4] {
+        probabilities.map(f64::ln)
+    }
+
+    fn assert_close(found: &[f64], expected: [f64; 4]) {
+        let close = found
+            .iter()
+            .zip(expected)
+            .all(|(a, b)| (a - b).abs() < 1e-12);
+        assert!(close, "{found:?} is not {expected:?}");
+    }
+
+    #[test]
+    fn expected_counts_weigh_all_ways_to_cut() {
+        // "ab" is a,b with 0.4 * 0.3 = 0.12 or ab with 0.2, so 0.375 and 0.625 of each word.
+        let lattice = lattice(&[("ab", 8)]);
+        assert_close(
+            &lattice.expected_counts(&scores([0.4, 0.3, 0.2, 0.1])),
+            [3.0, 3.0, 5.0, 0.0],
+        );
+    }
+
+    #[test]
+    fn best_counts_take_the_likeliest_cut() {
+        let scores = scores([0.4, 0.3, 0.2, 0.1]);
+        assert_close(
+            &lattice(&[("ab", 8), ("ba", 2)]).best_counts(&scores),
+            [2.0, 2.0, 8.0, 0.0],
+        );
+        // a,ba 0.04 and ab,a 0.08 and a,b,a 0.048
+        assert_close(
+            &lattice(&[("aba", 1)]).best_counts(&scores),
+            [1.0, 0.0, 1.0, 0.0],
+        );
+    }
+
+    #[test]
+    fn dropped_pieces_are_never_used() {
+        let mut lattice = lattice(&[("ab", 8), ("ba", 2)]);
+        let mut scores = scores([0.4, 0.3, 0.2, 0.1]);
+        scores[2] = DROPPED;
+        let with_edges = lattice.expected_counts(&scores);
+        lattice.forget_dropped(&scores);
+        let without_edges = lattice.expected_counts(&scores);
+        assert_eq!(with_edges, without_edges);
+        assert_eq!(without_edges[2], 0.0);
+        assert_eq!(lattice.edges.len(), 2 + 3);
+        assert_close(&lattice.best_counts(&scores), [10.0, 10.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn words_too_long_for_plain_probabilities_still_count() {
+        let long = "ab".repeat(2000); // 0.2 to the power of 2000 is no f64
+        let counts = lattice(&[(&long, 1)]).expected_counts(&scores([1e-9, 1e-9, 0.2, 1e-9]));
+        assert!((counts[2] - 2000.0).abs() < 1e-3, "{counts:?}");
+    }
+
+    #[test]
+    fn logarithms_add_like_numbers() {
+        assert!((log_add(0.3_f64.ln(), 0.4_f64.ln()) - 0.7_f64.ln()).abs() < 1e-15);
+        assert_eq!(log_add(f64::NEG_INFINITY, -2.0), -2.0);
+        assert_eq!(
+            log_add(f64::NEG_INFINITY, f64::NEG_INFINITY),
+            f64::NEG_INFINITY
+        );
+    }
+}

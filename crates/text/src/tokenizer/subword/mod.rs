@@ -172,6 +172,14 @@ fn kind_of(model: &ModelWrapper) -> std::result::Result<TokenizerKind, String> {
         ModelWrapper::BPE(bpe) if bpe.dropout.is_some_and(|dropout| dropout > 0.0) => {
             Err("its BPE model has dropout, so it would cut at random".to_owned())
         }
+        ModelWrapper::BPE(bpe)
+            if bpe.continuing_subword_prefix.is_some() || bpe.end_of_word_suffix.is_some() =>
+        {
+            Err(
+                "its BPE model marks the starts or ends of words, which bytes do not need"
+                    .to_owned(),
+            )
+        }
         ModelWrapper::BPE(_) => Ok(TokenizerKind::Bpe),
         ModelWrapper::Unigram(_) => Ok(TokenizerKind::Unigram),
         _ => Err("its model is neither BPE nor Unigram".to_owned()),

@@ -162,3 +162,71 @@ fn frequent_halves(starts: &[u32]) -> impl Iterator<Item = (usize, (u32, u32))> 
 fn weight(seed: &Seed) -> u64 {
     seed.count * seed.bytes.len() as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(words: &[(&str, u64)], least: u64, most: usize) -> Vec<(String, u64)> {
+        let word = |(word, count): &(&str, u64)| WordCount {
+            bytes: word.as_bytes().into(),
+            count: *count,
+        };
+        let words: Vec<WordCount> = words.iter().map(word).collect();
+        let seeds = find_seeds(&words, least, most);
+        assert!(
+            seeds[..256]
+                .iter()
+                .zip(0..=255)
+                .all(|(seed, byte)| *seed.bytes == [byte])
+        );
+        let longer = seeds[256..].iter();
+        longer
+            .map(|seed| {
+                (
+                    String::from_utf8_lossy(&seed.bytes).into_owned(),
+                    seed.count,
+                )
+            })
+            .collect()
+    }
+
+    fn counted(seeds: &[(&str, u64)]) -> Vec<(String, u64)> {
+        seeds
+            .iter()
+            .map(|(seed, count)| ((*seed).to_owned(), *count))
+            .collect()
+    }
+
+    #[test]
+    fn substrings_that_never_stand_alone_are_left_out() {
+        // "bc" only occurs inside "abc", but "ab" and "xa" occur in other places too.
+        let seeds = found(&[("abc", 2), ("xa", 1), ("xab", 1)], 2, 99);
+        assert_eq!(seeds, counted(&[("ab", 3), ("abc", 2), ("xa", 2)]));
+    }
+
+    #[test]
+    fn repeats_inside_a_word_count_each_time() {
+        assert_eq!(
+            found(&[("aaaa", 1)], 2, 99),
+            counted(&[("aa", 3), ("aaa", 2)])
+        );
+    }
+
+    #[test]
+    fn only_the_weightiest_are_kept() {
+        let words = [("abcd", 4), ("xy", 5), ("qr", 2)];
+        assert_eq!(found(&words, 2, 2), counted(&[("abcd", 4), ("xy", 5)]));
+        assert_eq!(found(&words, 3, 99), counted(&[("abcd", 4), ("xy", 5)]));
+    }
+
+    #[test]
+    fn no_seed_is_longer_than_the_longest_piece() {
+        let long = "abcdefghij".repeat(10);
+        let seeds = found(&[(long.as_str(), 2)], 2, 1000);
+        assert_eq!(
+            seeds.iter().map(|(seed, _)| seed.len()).max(),
+            Some(LONGEST)
+        );
+    }
+}

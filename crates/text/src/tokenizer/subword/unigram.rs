@@ -154,3 +154,82 @@ fn digamma(mut x: f64) -> f64 {
     let square = 1.0 / (x * x);
     result + x.ln() - 0.5 / x - square * (1.0 / 12.0 - square * (1.0 / 120.0 - square / 252.0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn learn(words: &[(&str, u64)], most: usize) -> Vec<Piece> {
+        let word = |(word, count): &(&str, u64)| WordCount {
+            bytes: word.as_bytes().into(),
+            count: *count,
+        };
+        let mut words: Vec<WordCount> = words.iter().map(word).collect();
+        words.sort_unstable();
+        learn_pieces(&words, most, 1)
+    }
+
+    fn rank(pieces: &[Piece], bytes: &[u8]) -> Option<usize> {
+        pieces.iter().position(|piece| &*piece.bytes == bytes)
+    }
+
+    #[test]
+    fn frequent_words_become_pieces_and_likelier_ones_come_first() {
+        let pieces = learn(&[(" the", 90), (" cat", 40), (" dog", 20), (" x", 1)], 300);
+        let ranks = [&b" the"[..], b" cat", b" dog"].map(|bytes| rank(&pieces, bytes).unwrap());
+        assert_eq!(ranks, [0, 1, 2]);
+        assert!(pieces.is_sorted_by(|a, b| a.score >= b.score));
+    }
+
+    #[test]
+    fn all_bytes_stay_with_scores_below_zero_even_when_there_is_no_room() {
+        for most in [256, 257, 300] {
+            let pieces = learn(
+                &[(" the", 90), (" there", 40), (" then", 40), (" them", 9)],
+                most,
+            );
+            assert!(pieces.len() <= most);
+            for byte in 0..=255 {
+                let rank = rank(&pieces, &[byte]).expect("every byte is a piece");
+                assert!(
+                    (-40.0..0.0).contains(&pieces[rank].score),
+                    "{:?}",
+                    pieces[rank]
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn pruning_keeps_what_the_text_needs_most() {
+        let words: Vec<(String, u64)> = (0..400).map(|n| (format!(" w{n}"), 2)).collect();
+        let mut words: Vec<(&str, u64)> = words
+            .iter()
+            .map(|(word, count)| (word.as_str(), *count))
+            .collect();
+        words.push((" needed", 500));
+        let pieces = learn(&words, 256 + 20);
+        assert_eq!(pieces.len(), 256 + 20);
+        assert_eq!(rank(&pieces, b" needed"), Some(0));
+    }
+
+    #[test]
+    fn digamma_has_its_known_values() {
+        let euler = 0.577_215_664_901_532_9;
+        for (x, expected) in [
+            (1.0, -euler),
+            (0.5, -euler - 2.0 * 2.0_f64.ln()),
+            (100.0, 4.600_161_852_738_087),
+        ] {
+            assert!((digamma(x) - expected).abs() < 1e-7, "{x}: {}", digamma(x));
+        }
+    }
+
+    #[test]
+    fn scores_survive_json() {
+        for piece in learn(&[(" the", 90), (" cat", 41), (" dog", 20)], 300) {
+            let json = serde_json::to_string(&piece.score).unwrap();
+            assert_eq!(serde_json::from_str::<f64>(&json).unwrap(), piece.score);
+        }
+    }
+}
