@@ -57,6 +57,11 @@ impl Pattern {
         }
     }
 
+    /// What a kept element is multiplied with.
+    pub(crate) fn keep(self) -> f32 {
+        self.keep
+    }
+
     /// Drops and scales `values` in place.
     pub(crate) fn apply(self, values: &mut [f32]) {
         values
