@@ -6,7 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use attentive_nn::{models::transformer::Transformer, ops::adam_update, parameters};
+use attentive_nn::{
+    models::transformer::Transformer,
+    ops::{adam_update, sum_of_squares},
+    parameters,
+};
 use burn::tensor::Tensor;
 
 use crate::recipe::{Optimizer, OptimizerKind};
@@ -100,11 +104,7 @@ pub fn accumulate(total: &mut Gradients, new: Gradients) {
 
 /// The norm of all gradients taken as one vector.
 pub fn global_norm(gradients: &Gradients) -> f64 {
-    gradients
-        .values()
-        .map(|gradient| f64::from(gradient.clone().square().sum().into_scalar::<f32>()))
-        .sum::<f64>()
-        .sqrt()
+    gradients.values().map(sum_of_squares).sum::<f64>().sqrt()
 }
 
 /// What to multiply gradients with so that their norm is at most `limit` (0: no limit), as

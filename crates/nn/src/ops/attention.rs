@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::{
     dropout::Pattern,
-    fused::{CpuOp, apply, tensor_like},
+    fused::{CpuOp, apply, contiguous, tensor_like},
     simd::{exp, max, simd, sum, sum2},
 };
 use crate::{attention::dot_product::Heads, mask::Mask, noise::Noise};
@@ -119,7 +119,7 @@ impl CpuOp<3> for Attention {
     type Saved = Saved;
 
     fn forward(&self, inputs: [FlexTensor; 3]) -> (FlexTensor, Saved) {
-        let inputs = inputs.map(|input| input.to_contiguous());
+        let inputs = inputs.map(contiguous);
         let sizes = self.sizes;
         let [query, key, value] = inputs.each_ref().map(|input| input.storage::<f32>());
         let batch = query.len() / sizes.query_size();
@@ -159,7 +159,7 @@ impl CpuOp<3> for Attention {
 
     fn backward(&self, saved: Saved, gradient: FlexTensor) -> [FlexTensor; 3] {
         let sizes = self.sizes;
-        let gradient = gradient.to_contiguous();
+        let gradient = contiguous(gradient);
         let gradient = gradient.storage::<f32>();
         let [query, key, value] = saved.inputs.each_ref().map(|input| input.storage::<f32>());
         let mut gradients = [

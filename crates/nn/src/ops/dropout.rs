@@ -11,7 +11,7 @@ use burn::{
 use rayon::prelude::*;
 
 use super::{
-    fused::{CpuOp, apply, on_cpu},
+    fused::{CpuOp, apply, contiguous, on_cpu},
     simd::simd,
 };
 use crate::noise::Noise;
@@ -99,7 +99,7 @@ struct Dropout(Pattern);
 
 impl Dropout {
     fn run(&self, x: FlexTensor) -> FlexTensor {
-        let mut x = x.to_contiguous();
+        let mut x = contiguous(x);
         self.0.apply(x.storage_mut::<f32>());
         x
     }

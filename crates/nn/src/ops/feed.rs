@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::{
     dropout::{Pattern, dropout},
-    fused::{CpuOp, apply, on_cpu, tensor_like},
+    fused::{CpuOp, apply, contiguous, on_cpu, tensor_like},
     simd::simd,
 };
 use crate::noise::Noise;
@@ -65,7 +65,7 @@ impl CpuOp<2> for BiasRelu {
     type Saved = (FlexTensor, FlexTensor);
 
     fn forward(&self, [x, bias]: [FlexTensor; 2]) -> (FlexTensor, Self::Saved) {
-        let (mut x, bias) = (x.to_contiguous(), bias.to_contiguous());
+        let (mut x, bias) = (contiguous(x), contiguous(bias));
         let values = bias.storage::<f32>();
         let size = ROWS * values.len();
         x.storage_mut::<f32>()
@@ -78,7 +78,7 @@ impl CpuOp<2> for BiasRelu {
     }
 
     fn backward(&self, (output, bias): Self::Saved, gradient: FlexTensor) -> [FlexTensor; 2] {
-        let mut gradient = gradient.to_contiguous();
+        let mut gradient = contiguous(gradient);
         let width = bias.storage::<f32>().len();
         let keep = self.0.map_or(1.0, |pattern| pattern.keep());
         let partial: Vec<Vec<f32>> = gradient
@@ -109,7 +109,7 @@ impl CpuOp<2> for Add {
     type Saved = ();
 
     fn forward(&self, [x, y]: [FlexTensor; 2]) -> (FlexTensor, ()) {
-        let (x, mut y) = (x.to_contiguous(), y.to_contiguous());
+        let (x, mut y) = (contiguous(x), contiguous(y));
         let residual = x.storage::<f32>();
         y.storage_mut::<f32>()
             .par_chunks_mut(CHUNK)
@@ -123,7 +123,7 @@ impl CpuOp<2> for Add {
         let Some(pattern) = self.0 else {
             return [gradient.clone(), gradient];
         };
-        let gradient = gradient.to_contiguous();
+        let gradient = contiguous(gradient);
         let mut dropped = gradient.clone();
         pattern.apply(dropped.storage_mut::<f32>());
         [gradient, dropped]

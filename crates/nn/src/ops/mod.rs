@@ -14,7 +14,7 @@ mod layer_norm;
 mod loss;
 mod simd;
 
-pub use adam::{AdamStep, adam_update};
+pub use adam::{AdamStep, adam_update, sum_of_squares};
 pub(crate) use attention::attention;
 pub use dropout::dropout;
 pub use feed::{bias_relu_dropout, dropout_add};
