@@ -8,14 +8,12 @@ use std::collections::BTreeMap;
 
 use attentive_nn::{
     models::transformer::Transformer,
-    ops::{adam_update, sum_of_squares},
+    ops::{AdamStep, adam_update, sum_of_squares},
     parameters,
 };
 use burn::tensor::Tensor;
 
 use crate::recipe::{Optimizer, OptimizerKind};
-
-pub use attentive_nn::ops::AdamStep;
 
 /// Gradients by parameter name, flattened.
 pub type Gradients = BTreeMap<String, Tensor<1>>;

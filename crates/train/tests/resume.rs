@@ -277,3 +277,32 @@ fn checkpoint_averaging_is_the_mean_of_the_last_epochs() {
         assert!((mean - (a + b) / 2.0).abs() < 1e-6);
     }
 }
+
+#[test]
+fn a_run_that_diverges_names_the_batch_stops_and_keeps_its_checkpoint() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("run");
+    let wild = recipe(&[
+        "schedule.kind=constant",
+        "schedule.learning_rate=1e30",
+        "training.clip_norm=0.0",
+        "training.accumulate=1",
+        "checkpoints.every_steps=1",
+    ]);
+    let (result, warnings) = run(&wild, &out, u64::MAX);
+    let error = result.unwrap_err();
+    assert!(
+        matches!(error, TrainError::NotFinite { times: 5, .. }),
+        "{error}"
+    );
+    assert!(error.to_string().contains("learning rate"), "{error}");
+    assert_eq!(warnings.len(), 4);
+    assert!(
+        warnings[0].contains("the step was not applied") && warnings[0].contains("batch"),
+        "{warnings:?}"
+    );
+    // The bad steps were not applied: the newest checkpoint is that of the last good step.
+    let state = attentive_train::state::TrainState::load(&out.join("last")).unwrap();
+    assert!(state.step >= 1 && state.bad_steps == 0);
+    attentive_train::checkpoint::verify(&std::fs::canonicalize(out.join("last")).unwrap()).unwrap();
+}

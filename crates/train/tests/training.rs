@@ -1,4 +1,4 @@
-//! The arithmetic of a step: accumulation, Adam, clipping, and what happens to batches that are not finite.
+//! The arithmetic of a step: accumulation, Adam, clipping.
 
 use attentive_nn::{
     models::transformer::Transformer,
