@@ -1,7 +1,7 @@
 //! Tokenizers: a line of text to token ids and back.
 //!
-//! Two families behind one type. Word tokenizers ([`words`]) know a list of words and give `<unk>`
-//! for all others; subword tokenizers ([`subword`]) know every byte and so give back every string
+//! Two families behind one type. Word tokenizers (`words`) know a list of words and give `<unk>`
+//! for all others; subword tokenizers (`subword`) know every byte and so give back every string
 //! exactly. Models, search and training only see [`Tokenizer`]; `<s>` and `</s>` are theirs to add.
 
 mod file;

@@ -1,9 +1,10 @@
 //! Subword tokenizers: byte-level BPE and Unigram, kept as a `tokenizer.json` of the `tokenizers`
 //! library.
 //!
-//! The library holds the models and the file format. Two steps around it are our own: the cut into
-//! pre-tokens ([`bytes`]: the same cut, several times faster), and training ([`bpe`], [`unigram`]:
-//! the library's trainers walk hash maps in random order and so differ from run to run).
+//! The library holds the models and the file format. Two steps around it are our own. The cut into
+//! pre-tokens ([`bytes`]) is the library's cut, several times faster. Training ([`bpe`], [`unigram`])
+//! gives the same file in every run, which the library's Unigram trainer does not, as it walks hash
+//! maps in random order; its BPE trainer learns the same merges as ours, more slowly.
 //!
 //! One space is put before the text and taken away again after decoding, so that a word is the same
 //! token at the start of a line as anywhere else.

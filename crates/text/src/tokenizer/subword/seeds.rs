@@ -100,11 +100,10 @@ impl Level {
                 found.entry(halves).or_insert(first).count += word.count;
             }
         }
-        let mut frequent: Vec<_> = found
+        let frequent: Vec<_> = found
             .into_iter()
             .filter(|(_, found)| found.count >= least)
             .collect();
-        frequent.sort_unstable_by_key(|(halves, _)| *halves);
 
         let mut is_redundant = vec![false; self.frequent.len()];
         for ((left, right), found) in &frequent {

@@ -55,6 +55,15 @@ mod tests {
     }
 
     #[test]
+    fn many_words_leave_no_trace_of_a_hash_map() {
+        let texts: Vec<String> = (0..500)
+            .map(|number| format!("w{}", number * 7 % 500))
+            .collect();
+        let words = count_words(&mut texts.iter().map(String::as_str), false);
+        assert!(words.is_sorted());
+    }
+
+    #[test]
     fn lowercase_joins_counts() {
         let words = count_words(&mut ["Ab aB"].into_iter(), true);
         assert_eq!(
