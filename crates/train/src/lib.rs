@@ -1,1 +1,35 @@
-//! stub
+//! From corpora to trained checkpoints.
+//!
+//! ```text
+//! recipe -> corpus -> batches -> loss -> optimizer -> checkpoint
+//!                        ^                   ^
+//!                      random             schedule
+//! ```
+//!
+//! - [`recipe`] reads and checks the TOML file that says everything about a run.
+//! - [`corpus`] turns text files, or a [`synthetic`] task, into encoded pairs, and takes their
+//!   [`fingerprint`]; [`batches`] puts pairs of similar length together, shuffled by [`random`].
+//! - [`schedule`] is the learning rate as a function of the step.
+//! - [`checkpoint`] (with [`manifest`] and [`state`]) and [`run_dir`] keep the run on the disk,
+//!   [`metrics_log`] its history; all of them write through [`durable`].
+//! - [`error`] holds the one error type.
+
+pub mod batches;
+pub mod checkpoint;
+pub mod corpus;
+pub mod durable;
+pub mod error;
+pub mod fingerprint;
+pub mod manifest;
+pub mod metrics_log;
+pub mod random;
+pub mod recipe;
+pub mod run_dir;
+pub mod schedule;
+pub mod state;
+pub mod synthetic;
+
+// On Burn: pub mod ema; pub mod loss; pub mod optimizer; pub mod trainer;
+
+pub use error::{Result, TrainError};
+pub use recipe::Recipe;

@@ -1,0 +1,361 @@
+//! The architecture of a Transformer as plain numbers, checked before any tensor exists.
+//!
+//! A recipe's `[model]` is read as [`ModelSettings`], which a [`Preset`] completes; `attentive-nn`
+//! builds the model from the [`ModelConfig`] that results. Sections refer to
+//! "Attention Is All You Need".
+
+mod preset;
+
+use attentive_text::special::SPECIALS;
+use serde::{Deserialize, Serialize};
+
+pub use preset::{ModelSettings, Preset};
+
+/// The architecture of one encoder-decoder Transformer.
+///
+/// Read from TOML or JSON, missing keys take the values of [`Preset::Base`] (or of the `preset`
+/// that is named), and `kv_heads` follows `heads`; unknown keys are refused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "ModelSettings")]
+pub struct ModelConfig {
+    /// Number of source tokens, the special ones included.
+    pub src_vocab: usize,
+    /// Number of target tokens, the special ones included.
+    pub tgt_vocab: usize,
+    /// Width of every layer's input and output.
+    pub d_model: usize,
+    /// Width of the feed-forward network's hidden layer.
+    pub d_ff: usize,
+    /// Number of attention heads.
+    pub heads: usize,
+    /// Number of key and value heads: `heads` is multi-head attention, 1 is multi-query.
+    pub kv_heads: usize,
+    /// Number of encoder layers.
+    pub encoder_layers: usize,
+    /// Number of decoder layers.
+    pub decoder_layers: usize,
+    /// Probability that training drops a value.
+    pub dropout: f64,
+    /// Where the layer normalisation stands.
+    pub norm: NormPlacement,
+    /// How a token's place enters its embedding.
+    pub positions: PositionKind,
+    /// Longest sequence with learned positions; sinusoids have no maximum and ignore it.
+    pub max_positions: usize,
+    /// Which embedding and output matrices are one and the same.
+    pub tying: Tying,
+    /// Added to the variance in every layer normalisation.
+    pub norm_epsilon: f64,
+}
+
+/// Where the layer normalisation stands in a sub-layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NormPlacement {
+    /// `x + f(LN(x))` with a final norm on each side (the Annotated Transformer).
+    Pre,
+    /// `LN(x + f(x))` (the paper, §3.1).
+    Post,
+}
+
+/// How a token's place in the sentence enters its embedding (§3.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PositionKind {
+    /// Fixed sines and cosines, for any length.
+    Sinusoidal,
+    /// A trained vector per place, up to `max_positions`.
+    Learned,
+}
+
+/// Which embedding and output matrices are one and the same (§3.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tying {
+    /// Source embedding, target embedding and output projection are three matrices.
+    None,
+    /// The output projection is the target embedding.
+    Output,
+    /// All three are one matrix; source and target share one vocabulary.
+    All,
+}
+
+impl ModelConfig {
+    /// Every problem of this config at once, each a sentence that names the keys and their values.
+    pub fn check(&self) -> Result<(), Vec<String>> {
+        let mut problems = Vec::new();
+        let mut require = |holds: bool, problem: String| {
+            if !holds {
+                problems.push(problem);
+            }
+        };
+
+        let specials = SPECIALS.len();
+        for (key, vocab) in [("src_vocab", self.src_vocab), ("tgt_vocab", self.tgt_vocab)] {
+            require(
+                vocab > specials,
+                format!("`model.{key}` ({vocab}) must be more than the {specials} special tokens"),
+            );
+            require(
+                vocab <= LARGEST_SIZE,
+                format!("`model.{key}` ({vocab}) must be at most {LARGEST_SIZE}"),
+            );
+        }
+        for (key, size) in self.sizes() {
+            require(size > 0, format!("`model.{key}` (0) must be at least 1"));
+            require(
+                size <= LARGEST_SIZE,
+                format!("`model.{key}` ({size}) must be at most {LARGEST_SIZE}"),
+            );
+        }
+
+        let Self {
+            d_model,
+            heads,
+            kv_heads,
+            dropout,
+            norm_epsilon,
+            ..
+        } = *self;
+        require(
+            heads == 0 || d_model.is_multiple_of(heads),
+            format!("`model.d_model` ({d_model}) must be divisible by `model.heads` ({heads})"),
+        );
+        require(
+            kv_heads == 0 || heads.is_multiple_of(kv_heads),
+            format!("`model.heads` ({heads}) must be divisible by `model.kv_heads` ({kv_heads})"),
+        );
+        require(
+            self.positions != PositionKind::Sinusoidal || d_model.is_multiple_of(2),
+            format!(
+                "`model.d_model` ({d_model}) must be even for `model.positions` (\"sinusoidal\")"
+            ),
+        );
+        require(
+            (0.0..1.0).contains(&dropout),
+            format!("`model.dropout` ({dropout}) must be at least 0 and less than 1"),
+        );
+        require(
+            norm_epsilon > 0.0 && norm_epsilon.is_finite(),
+            format!("`model.norm_epsilon` ({norm_epsilon}) must be a small positive number"),
+        );
+        require(
+            self.tying != Tying::All || self.src_vocab == self.tgt_vocab,
+            format!(
+                "`model.tying` (\"all\") needs one shared vocabulary, but `model.src_vocab` ({}) \
+                 and `model.tgt_vocab` ({}) differ",
+                self.src_vocab, self.tgt_vocab
+            ),
+        );
+
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(problems)
+        }
+    }
+
+    /// Width of one attention head, `d_k = d_v` of §3.2.2.
+    pub fn head_dim(&self) -> usize {
+        self.d_model / self.heads.max(1)
+    }
+
+    /// The longest sequence the model can read or write, if it has a limit.
+    pub fn position_limit(&self) -> Option<usize> {
+        match self.positions {
+            PositionKind::Sinusoidal => None,
+            PositionKind::Learned => Some(self.max_positions),
+        }
+    }
+
+    /// Number of trained values; tied matrices count once.
+    ///
+    /// Every linear layer has a bias, the output projection too (even when its matrix is tied), and
+    /// learned positions are one table for each side.
+    pub fn parameter_count(&self) -> usize {
+        let d = self.d_model;
+        let linear = |inputs: usize, outputs: usize| inputs * outputs + outputs;
+        let norm = 2 * d;
+        let kv_width = self.kv_heads * self.head_dim();
+        let attention = 2 * linear(d, d) + 2 * linear(d, kv_width);
+        let feed_forward = linear(d, self.d_ff) + linear(self.d_ff, d);
+
+        let encoder = self.encoder_layers * (attention + feed_forward + 2 * norm);
+        let decoder = self.decoder_layers * (2 * attention + feed_forward + 3 * norm);
+        let final_norms = match self.norm {
+            NormPlacement::Pre => 2 * norm,
+            NormPlacement::Post => 0,
+        };
+        let positions = self.position_limit().map_or(0, |limit| 2 * limit * d);
+        let matrices = d * match self.tying {
+            Tying::None => self.src_vocab + 2 * self.tgt_vocab,
+            Tying::Output => self.src_vocab + self.tgt_vocab,
+            Tying::All => self.tgt_vocab,
+        };
+        encoder + decoder + final_norms + positions + matrices + self.tgt_vocab
+    }
+
+    /// The sizes that must be positive, with their keys; `max_positions` only where it is used.
+    fn sizes(&self) -> impl Iterator<Item = (&'static str, usize)> {
+        [
+            ("d_model", self.d_model),
+            ("d_ff", self.d_ff),
+            ("heads", self.heads),
+            ("kv_heads", self.kv_heads),
+            ("encoder_layers", self.encoder_layers),
+            ("decoder_layers", self.decoder_layers),
+        ]
+        .into_iter()
+        .chain(self.position_limit().map(|limit| ("max_positions", limit)))
+    }
+}
+
+/// Larger sizes are typing errors, and would overflow the arithmetic on shapes.
+const LARGEST_SIZE: usize = 1 << 24;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(change: impl FnOnce(&mut ModelConfig)) -> Vec<String> {
+        let mut config = Preset::Base.config(100, 120);
+        change(&mut config);
+        config.check().expect_err("an impossible config")
+    }
+
+    #[test]
+    fn each_problem_names_its_keys_and_values() {
+        assert_eq!(
+            problems(|c| c.heads = 7),
+            [
+                "`model.d_model` (512) must be divisible by `model.heads` (7)",
+                "`model.heads` (7) must be divisible by `model.kv_heads` (8)"
+            ]
+        );
+        assert_eq!(
+            problems(|c| c.kv_heads = 3),
+            ["`model.heads` (8) must be divisible by `model.kv_heads` (3)"]
+        );
+        assert_eq!(
+            problems(|c| (c.d_model, c.heads, c.kv_heads) = (9, 3, 3)),
+            ["`model.d_model` (9) must be even for `model.positions` (\"sinusoidal\")"]
+        );
+        for dropout in [1.0, -0.1, f64::NAN] {
+            assert_eq!(
+                problems(|c| c.dropout = dropout),
+                [format!(
+                    "`model.dropout` ({dropout}) must be at least 0 and less than 1"
+                )]
+            );
+        }
+        assert_eq!(
+            problems(|c| c.tying = Tying::All),
+            [
+                "`model.tying` (\"all\") needs one shared vocabulary, but `model.src_vocab` (100) and \
+              `model.tgt_vocab` (120) differ"
+            ]
+        );
+        assert_eq!(
+            problems(|c| c.norm_epsilon = 0.0),
+            ["`model.norm_epsilon` (0) must be a small positive number"]
+        );
+        assert_eq!(
+            problems(|c| c.src_vocab = 4),
+            ["`model.src_vocab` (4) must be more than the 4 special tokens"]
+        );
+    }
+
+    #[test]
+    fn all_problems_are_reported_at_once() {
+        let found = problems(|c| {
+            (c.tgt_vocab, c.d_ff, c.encoder_layers, c.decoder_layers) = (0, 0, 0, usize::MAX);
+            (c.d_model, c.heads, c.kv_heads, c.dropout) = (0, 0, 0, 2.0);
+        });
+        let keys = [
+            "tgt_vocab",
+            "d_model",
+            "d_ff",
+            "heads",
+            "kv_heads",
+            "encoder_layers",
+            "decoder_layers",
+            "dropout",
+        ];
+        assert_eq!(found.len(), keys.len(), "{found:?}");
+        for (problem, key) in found.iter().zip(keys) {
+            assert!(problem.starts_with(&format!("`model.{key}`")), "{problem}");
+        }
+    }
+
+    #[test]
+    fn learned_positions_need_a_maximum_and_allow_an_odd_width() {
+        let learned = |c: &mut ModelConfig| c.positions = PositionKind::Learned;
+        assert_eq!(
+            problems(|c| {
+                learned(c);
+                c.max_positions = 0;
+            }),
+            ["`model.max_positions` (0) must be at least 1"]
+        );
+        let mut odd = Preset::Base.config(100, 120);
+        (odd.d_model, odd.heads, odd.kv_heads) = (9, 3, 3);
+        learned(&mut odd);
+        assert_eq!(odd.check(), Ok(()));
+        assert_eq!(odd.position_limit(), Some(1024));
+    }
+
+    #[test]
+    fn every_key_is_read_back_as_written() {
+        let config = ModelConfig {
+            src_vocab: 11,
+            tgt_vocab: 12,
+            d_model: 13,
+            d_ff: 14,
+            heads: 15,
+            kv_heads: 5,
+            encoder_layers: 16,
+            decoder_layers: 17,
+            dropout: 0.18,
+            norm: NormPlacement::Post,
+            positions: PositionKind::Learned,
+            max_positions: 19,
+            tying: Tying::Output,
+            norm_epsilon: 1e-5,
+        };
+        let json = serde_json::to_string(&config).expect("plain numbers");
+        assert_eq!(
+            serde_json::from_str::<ModelConfig>(&json).expect("just written"),
+            config
+        );
+    }
+
+    #[test]
+    fn the_base_model_is_as_large_as_the_papers() {
+        // Table 3 says 65 million for a shared vocabulary of "about 37000".
+        let paper = ModelConfig {
+            tying: Tying::All,
+            ..Preset::Base.config(37_000, 37_000)
+        };
+        assert_eq!(paper.parameter_count(), 63_121_544);
+        assert_eq!(paper.head_dim(), 64);
+    }
+
+    #[test]
+    fn tied_matrices_and_fewer_kv_heads_count_less() {
+        let config = Preset::Tiny.config(50, 50);
+        let count = |change: fn(&mut ModelConfig)| {
+            let mut changed = config.clone();
+            change(&mut changed);
+            config.parameter_count() as i64 - changed.parameter_count() as i64
+        };
+        assert_eq!(count(|c| c.tying = Tying::Output), 50 * 128);
+        assert_eq!(count(|c| c.tying = Tying::All), 2 * 50 * 128);
+        assert_eq!(count(|c| c.norm = NormPlacement::Post), 2 * 2 * 128);
+        // 12 attention blocks lose three of four heads (96 of 128 columns) in keys and values.
+        assert_eq!(count(|c| c.kv_heads = 1), 12 * 2 * 96 * (128 + 1));
+        assert_eq!(
+            count(|c| c.positions = PositionKind::Learned),
+            -2 * 1024 * 128
+        );
+    }
+}

@@ -1,0 +1,265 @@
+//! A model directory: everything needed to translate, in files that other programs can read too.
+//!
+//! ```text
+//! config.json         the architecture (ModelConfig) and "format": 1
+//! model.safetensors   the weights
+//! tokenizer.json      one tokenizer for both languages,
+//!                     or src.tokenizer.json and tgt.tokenizer.json
+//! ```
+//!
+//! `attentive-train` writes such directories (a checkpoint is one), `attentive-nn` builds a model
+//! from one, and the [`crate::translator`] takes its tokenizers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use attentive_text::Tokenizer;
+use serde_json::Value;
+
+use crate::config::ModelConfig;
+use crate::error::{Result, RuntimeError};
+use crate::weights::Weights;
+
+/// A model directory whose config and tokenizers have been read and fit together.
+#[derive(Debug, Clone)]
+pub struct ModelDir {
+    /// The directory itself (`RUN/best` or `RUN/last` if a training run was opened).
+    pub path: PathBuf,
+    /// The architecture.
+    pub config: ModelConfig,
+    /// The tokenizers of both languages.
+    pub tokenizers: Tokenizers,
+}
+
+impl ModelDir {
+    /// Opens a model directory, or the best (else the last) model of a training run.
+    ///
+    /// The weights are not read yet; see [`ModelDir::weights`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = resolve(path.as_ref())?;
+        let config = read_config(&path.join(CONFIG))?;
+        let tokenizers = Tokenizers::load(&path)?;
+        if !path.join(WEIGHTS).is_file() {
+            return Err(not_a_model(&path, format!("{WEIGHTS} is missing")));
+        }
+        for (side, tokenizer, model) in [
+            ("the source", &tokenizers.src, config.src_vocab),
+            ("the target", &tokenizers.tgt, config.tgt_vocab),
+        ] {
+            let tokenizer = tokenizer.vocab_size();
+            if tokenizer != model {
+                let path = Some(path);
+                return Err(RuntimeError::VocabularyMismatch {
+                    side,
+                    path,
+                    tokenizer,
+                    model,
+                });
+            }
+        }
+        Ok(Self {
+            path,
+            config,
+            tokenizers,
+        })
+    }
+
+    /// Maps the weights file.
+    pub fn weights(&self) -> Result<Weights> {
+        Weights::open(self.path.join(WEIGHTS))
+    }
+
+    /// Writes a model directory: `tensors` are `(name, shape, values)`. The directory is made if it
+    /// is missing; files of an earlier model in it are replaced.
+    pub fn save<'a>(
+        path: impl AsRef<Path>,
+        config: &ModelConfig,
+        tokenizers: &Tokenizers,
+        tensors: impl IntoIterator<Item = (&'a str, &'a [usize], &'a [f32])>,
+    ) -> Result<()> {
+        let path = path.as_ref();
+        fs::create_dir_all(path).map_err(RuntimeError::io("create", path))?;
+        write_config(&path.join(CONFIG), config)?;
+        tokenizers.save(path)?;
+        Weights::write(path.join(WEIGHTS), tensors)
+    }
+}
+
+/// The tokenizers of the source and the target language.
+#[derive(Debug, Clone)]
+pub struct Tokenizers {
+    /// Cuts the sources.
+    pub src: Tokenizer,
+    /// Puts the targets together.
+    pub tgt: Tokenizer,
+}
+
+impl Tokenizers {
+    /// One tokenizer for both languages.
+    pub fn shared(tokenizer: Tokenizer) -> Self {
+        Self {
+            src: tokenizer.clone(),
+            tgt: tokenizer,
+        }
+    }
+
+    /// Whether both languages use one tokenizer.
+    pub fn is_shared(&self) -> bool {
+        self.src.fingerprint() == self.tgt.fingerprint()
+    }
+
+    /// Reads `tokenizer.json`, or `src.tokenizer.json` and `tgt.tokenizer.json`, from a directory.
+    pub fn load(dir: impl AsRef<Path>) -> Result<Self> {
+        let dir = dir.as_ref();
+        let has = |name| dir.join(name).is_file();
+        match (has(SHARED), has(SRC), has(TGT)) {
+            (true, false, false) => Ok(Self::shared(Tokenizer::load(dir.join(SHARED))?)),
+            (false, true, true) => Ok(Self {
+                src: Tokenizer::load(dir.join(SRC))?,
+                tgt: Tokenizer::load(dir.join(TGT))?,
+            }),
+            (false, false, false) => Err(not_a_model(dir, format!("{SHARED} is missing"))),
+            (false, true, false) => Err(not_a_model(dir, format!("{TGT} is missing"))),
+            (false, false, true) => Err(not_a_model(dir, format!("{SRC} is missing"))),
+            (true, _, _) => Err(not_a_model(
+                dir,
+                format!("it holds both {SHARED} and a tokenizer for one language"),
+            )),
+        }
+    }
+
+    /// Writes the tokenizers into a directory that exists, and removes files of the other layout,
+    /// which would make [`Tokenizers::load`] ambiguous.
+    pub fn save(&self, dir: impl AsRef<Path>) -> Result<()> {
+        let dir = dir.as_ref();
+        let (wanted, unwanted) = if self.is_shared() {
+            (vec![(SHARED, &self.src)], vec![SRC, TGT])
+        } else {
+            (vec![(SRC, &self.src), (TGT, &self.tgt)], vec![SHARED])
+        };
+        for (name, tokenizer) in wanted {
+            tokenizer.save(dir.join(name))?;
+        }
+        for path in unwanted
+            .into_iter()
+            .map(|name| dir.join(name))
+            .filter(|path| path.exists())
+        {
+            fs::remove_file(&path).map_err(RuntimeError::io("remove", &path))?;
+        }
+        Ok(())
+    }
+}
+
+const CONFIG: &str = "config.json";
+const WEIGHTS: &str = "model.safetensors";
+const SHARED: &str = "tokenizer.json";
+const SRC: &str = "src.tokenizer.json";
+const TGT: &str = "tgt.tokenizer.json";
+
+/// Raised whenever files of the new kind could no longer be read by an older program.
+const FORMAT: u64 = 1;
+
+/// The model directory that `path` means: itself, or the best or last model of a training run.
+fn resolve(path: &Path) -> Result<PathBuf> {
+    if path.join(CONFIG).is_file() {
+        return Ok(path.to_path_buf());
+    }
+    if !path.is_dir() {
+        let found = if path.exists() {
+            "it is a file"
+        } else {
+            "there is no such directory"
+        };
+        return Err(not_a_model(path, found.to_string()));
+    }
+    for name in ["best", "last"] {
+        let model = path.join(name);
+        if model.is_dir() {
+            return Ok(model);
+        }
+        // A link whose checkpoint was deleted; taking another model instead would be a surprise.
+        if model.is_symlink() {
+            return Err(not_a_model(path, format!("its `{name}` points to nothing")));
+        }
+    }
+    Err(not_a_model(
+        path,
+        format!("it has neither {CONFIG} nor `best` nor `last`"),
+    ))
+}
+
+fn read_config(path: &Path) -> Result<ModelConfig> {
+    let bad = |reason| RuntimeError::BadConfigFile {
+        path: path.to_path_buf(),
+        reason,
+    };
+    let missing = || {
+        not_a_model(
+            path.parent().unwrap_or(path),
+            format!("{CONFIG} is missing"),
+        )
+    };
+    if !path.is_file() {
+        return Err(missing());
+    }
+    let text = fs::read_to_string(path).map_err(RuntimeError::io("read", path))?;
+    let mut json: Value = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
+    let Some(object) = json.as_object_mut() else {
+        return Err(bad("expected a JSON object".to_string()));
+    };
+    // The format comes first: with another one, no other complaint would make sense.
+    let format = object.shift_remove("format").unwrap_or(Value::Null);
+    if format != FORMAT {
+        let (path, found) = (path.to_path_buf(), format.to_string());
+        return Err(RuntimeError::ConfigFormat {
+            path,
+            found,
+            expected: FORMAT,
+        });
+    }
+    let keys: Vec<String> = object.keys().cloned().collect();
+    let config: ModelConfig =
+        serde_json::from_value(json).map_err(|error| bad(error.to_string()))?;
+    // Recipes may leave keys out, but here a default would be a guess about existing weights.
+    for key in config_json(path, &config)?.keys() {
+        if key != "format" && !keys.contains(key) {
+            return Err(bad(format!("the key `{key}` is missing")));
+        }
+    }
+    config
+        .check()
+        .map_err(|problems| RuntimeError::ImpossibleModel {
+            path: path.to_path_buf(),
+            problems,
+        })?;
+    Ok(config)
+}
+
+fn write_config(path: &Path, config: &ModelConfig) -> Result<()> {
+    let text = format!("{:#}\n", Value::Object(config_json(path, config)?));
+    fs::write(path, text).map_err(RuntimeError::io("write", path))
+}
+
+/// The keys of `config.json`.
+fn config_json(path: &Path, config: &ModelConfig) -> Result<serde_json::Map<String, Value>> {
+    let mut keys = serde_json::Map::from_iter([("format".to_string(), FORMAT.into())]);
+    match serde_json::to_value(config) {
+        Ok(Value::Object(object)) => keys.extend(object),
+        other => {
+            let reason = format!("cannot be written as a JSON object: {other:?}");
+            return Err(RuntimeError::BadConfigFile {
+                path: path.to_path_buf(),
+                reason,
+            });
+        }
+    }
+    Ok(keys)
+}
+
+fn not_a_model(path: &Path, found: String) -> RuntimeError {
+    RuntimeError::NotAModel {
+        path: path.to_path_buf(),
+        found,
+    }
+}

@@ -1,0 +1,145 @@
+//! A model with hand-written probabilities, for tests of everything that searches.
+//!
+//! It stands where the Transformer stands, so that the search, the translator, the binary and the
+//! server can be tested in milliseconds and with answers one can work out on paper.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use attentive_text::special::{BOS, EOS, PAD};
+
+use super::SearchModel;
+
+/// A model whose probabilities are a function of the source and the target so far.
+pub struct FakeModel {
+    vocab: usize,
+    log_probs: Box<LogProbs>,
+    rows_fed: AtomicUsize,
+}
+
+/// Source and target so far (without `<s>`) -> the log-probabilities of the next token.
+type LogProbs = dyn Fn(&[u32], &[u32]) -> Vec<f32> + Send + Sync;
+
+/// What a [`FakeModel`] remembers of a row: its source and what it was fed.
+#[derive(Debug, Clone)]
+pub struct FakeRow {
+    source: Vec<u32>,
+    fed: Vec<u32>,
+}
+
+impl FakeModel {
+    /// A model that answers with `log_probs(source, target so far)`, `vocab` values.
+    pub fn new(
+        vocab: usize,
+        log_probs: impl Fn(&[u32], &[u32]) -> Vec<f32> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            vocab,
+            log_probs: Box::new(log_probs),
+            rows_fed: AtomicUsize::new(0),
+        }
+    }
+
+    /// As [`FakeModel::new`] with `(token, probability)` pairs; tokens not named have none.
+    pub fn from_probabilities(
+        vocab: usize,
+        probabilities: impl Fn(&[u32], &[u32]) -> Vec<(u32, f32)> + Send + Sync + 'static,
+    ) -> Self {
+        Self::new(vocab, move |source, target| {
+            let mut row = vec![f32::NEG_INFINITY; vocab];
+            for (token, probability) in probabilities(source, target) {
+                row[token as usize] = probability.ln();
+            }
+            row
+        })
+    }
+
+    /// A model that says the source again, token by token, almost surely.
+    pub fn copying(vocab: usize) -> Self {
+        let others = (0.01 / vocab as f32).ln();
+        Self::new(vocab, move |source, target| {
+            let mut row = vec![others; vocab];
+            row[source.get(target.len()).copied().unwrap_or(EOS) as usize] = 0.99f32.ln();
+            row
+        })
+    }
+
+    /// A model with arbitrary but fixed probabilities for every source and target.
+    pub fn random(vocab: usize, seed: u64) -> Self {
+        Self::new(vocab, move |source, target| {
+            let mut hash = scramble(seed);
+            for &token in source.iter().chain([&u32::MAX]).chain(target) {
+                hash = scramble(hash ^ u64::from(token));
+            }
+            let scores: Vec<f32> = (0..vocab as u64)
+                .map(|token| (scramble(hash ^ (token << 32)) >> 40) as f32 / (1 << 22) as f32)
+                .collect();
+            let total: f32 = scores.iter().map(|score| score.exp()).sum();
+            scores.iter().map(|score| score - total.ln()).collect()
+        })
+    }
+
+    /// How many rows all steps so far were fed: the work that a real model would have done.
+    pub fn rows_fed(&self) -> usize {
+        self.rows_fed.load(Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for FakeModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FakeModel")
+            .field("vocab", &self.vocab)
+            .finish_non_exhaustive()
+    }
+}
+
+impl SearchModel for FakeModel {
+    type State = Vec<FakeRow>;
+
+    fn vocab(&self) -> usize {
+        self.vocab
+    }
+
+    fn start(&self, sources: &[Vec<u32>]) -> Self::State {
+        sources
+            .iter()
+            .map(|source| FakeRow {
+                source: source.clone(),
+                fed: Vec::new(),
+            })
+            .collect()
+    }
+
+    /// Refuses, by panicking, what would make a real model compute nonsense.
+    fn step(&self, state: &mut Self::State, tokens: &[u32]) -> Vec<f32> {
+        assert_eq!(state.len(), tokens.len(), "one token per row");
+        self.rows_fed.fetch_add(tokens.len(), Ordering::Relaxed);
+        let mut log_probs = Vec::with_capacity(tokens.len() * self.vocab);
+        for (row, &token) in state.iter_mut().zip(tokens) {
+            assert_eq!(
+                token == BOS,
+                row.fed.is_empty(),
+                "<s> comes first and only first"
+            );
+            assert!(
+                token != EOS && token != PAD,
+                "a finished row must leave the batch"
+            );
+            row.fed.push(token);
+            log_probs.extend((self.log_probs)(&row.source, &row.fed[1..]));
+        }
+        log_probs
+    }
+
+    fn reorder(&self, state: &mut Self::State, rows: &[usize]) {
+        *state = rows.iter().map(|&row| state[row].clone()).collect();
+    }
+}
+
+/// A good mixing of 64 bits (the finaliser of SplitMix64).
+fn scramble(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}

@@ -1,0 +1,370 @@
+//! What search can be told to do, and whether it makes sense.
+
+use serde::{Deserialize, Serialize};
+
+/// How to search. The default is a beam of 4 with length penalty 0.6, as the paper did (§6.1).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "snake_case")]
+pub struct SearchOptions {
+    /// Greedy, beam or sampling.
+    pub method: Method,
+    /// Hypotheses returned per source, at most as many as the beam is wide; with sampling, the
+    /// number of independent samples.
+    pub n_best: usize,
+    /// Alpha of `score = log_prob / length^alpha`; 0 switches the normalisation off.
+    pub length_penalty: f64,
+    /// The longest target allowed.
+    pub max_length: LengthLimit,
+    /// `</s>` is not allowed before this many tokens; the length limit is stronger.
+    pub min_length: usize,
+}
+
+/// The way to choose the next token.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Always the most probable token.
+    Greedy,
+    /// Beam search: the most probable `size` beginnings are followed side by side.
+    Beam {
+        /// How many beginnings are followed.
+        size: usize,
+    },
+    /// A random token by its probability.
+    Sample(Sampling),
+}
+
+/// How to sample. The default is the model's own distribution.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "snake_case")]
+pub struct Sampling {
+    /// Below 1 the probable tokens gain, above 1 the improbable ones.
+    pub temperature: f64,
+    /// Only the most probable `top_k` tokens are drawn from.
+    pub top_k: Option<usize>,
+    /// Only the most probable tokens that together reach this probability are drawn from.
+    pub top_p: Option<f64>,
+    /// The same seed gives the same sentence the same samples, whatever else is translated.
+    pub seed: u64,
+}
+
+/// The longest target, `ratio * source length + extra` tokens, and at most `cap`.
+///
+/// Source and target lengths count `</s>`. A target that has not ended by then is cut there.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "snake_case")]
+pub struct LengthLimit {
+    /// Target tokens per source token.
+    pub ratio: f64,
+    /// Target tokens on top of that.
+    pub extra: usize,
+    /// The limit whatever the source length, such as a model's last learned position.
+    pub cap: Option<usize>,
+}
+
+impl Default for SearchOptions {
+    fn default() -> Self {
+        Self {
+            method: Method::Beam { size: 4 },
+            n_best: 1,
+            length_penalty: 0.6,
+            max_length: LengthLimit::default(),
+            min_length: 0,
+        }
+    }
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Self {
+            temperature: 1.0,
+            top_k: None,
+            top_p: None,
+            seed: 0,
+        }
+    }
+}
+
+impl Default for LengthLimit {
+    fn default() -> Self {
+        Self {
+            ratio: 3.0,
+            extra: 10,
+            cap: None,
+        }
+    }
+}
+
+impl LengthLimit {
+    /// The most tokens a target may have for a source of `src_len` tokens; at least 1.
+    pub fn tokens(&self, src_len: usize) -> usize {
+        let relative = (self.ratio * src_len as f64) as usize; // `as` saturates
+        relative
+            .saturating_add(self.extra)
+            .min(self.cap.unwrap_or(usize::MAX))
+            .max(1)
+    }
+}
+
+impl SearchOptions {
+    /// Greedy search, everything else as by default.
+    pub fn greedy() -> Self {
+        Self {
+            method: Method::Greedy,
+            ..Self::default()
+        }
+    }
+
+    /// Beam search of this width, everything else as by default.
+    pub fn beam(size: usize) -> Self {
+        Self {
+            method: Method::Beam { size },
+            ..Self::default()
+        }
+    }
+
+    /// Sampling, everything else as by default.
+    pub fn sample(sampling: Sampling) -> Self {
+        Self {
+            method: Method::Sample(sampling),
+            ..Self::default()
+        }
+    }
+
+    /// Every problem of these options at once, each a sentence.
+    pub fn check(&self) -> Result<(), Vec<String>> {
+        let mut problems = Vec::new();
+        let mut require = |holds: bool, problem: String| {
+            if !holds {
+                problems.push(problem);
+            }
+        };
+        let Self {
+            n_best,
+            length_penalty,
+            max_length,
+            min_length,
+            ..
+        } = *self;
+        let LengthLimit { ratio, extra, cap } = max_length;
+
+        require(n_best >= 1, "`n_best` (0) must be at least 1".to_string());
+        match &self.method {
+            Method::Greedy => require(
+                n_best <= 1,
+                format!(
+                    "`n_best` ({n_best}) must be 1 with greedy search; use a beam of {n_best} or more"
+                ),
+            ),
+            Method::Beam { size } if !(1..=LARGEST_BEAM).contains(size) => require(
+                false,
+                format!("the beam size ({size}) must be at least 1 and at most {LARGEST_BEAM}"),
+            ),
+            Method::Beam { size } => require(
+                n_best <= *size,
+                format!("`n_best` ({n_best}) must be at most the beam size ({size})"),
+            ),
+            Method::Sample(Sampling {
+                temperature,
+                top_k,
+                top_p,
+                ..
+            }) => {
+                require(
+                    *temperature > 0.0 && temperature.is_finite(),
+                    format!(
+                        "`temperature` ({temperature}) must be more than 0; \
+                         use greedy search for the most probable token"
+                    ),
+                );
+                require(
+                    *top_k != Some(0),
+                    "`top_k` (0) must be at least 1".to_string(),
+                );
+                let top_p = top_p.unwrap_or(1.0);
+                require(
+                    top_p > 0.0 && top_p <= 1.0,
+                    format!("`top_p` ({top_p}) must be more than 0 and at most 1"),
+                );
+            }
+        }
+        require(
+            length_penalty >= 0.0 && length_penalty.is_finite(),
+            format!("`length_penalty` ({length_penalty}) must be 0 or more"),
+        );
+        require(
+            ratio >= 0.0 && ratio.is_finite(),
+            format!("`max_length.ratio` ({ratio}) must be 0 or more"),
+        );
+        require(
+            ratio > 0.0 || extra > 0,
+            "`max_length.ratio` and `max_length.extra` must not both be 0".to_string(),
+        );
+        require(
+            cap != Some(0),
+            "`max_length.cap` (0) must be at least 1".to_string(),
+        );
+        require(
+            cap.is_none_or(|cap| cap == 0 || min_length < cap),
+            format!(
+                "`min_length` ({min_length}) must be less than `max_length.cap` ({})",
+                cap.unwrap_or_default()
+            ),
+        );
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(problems)
+        }
+    }
+}
+
+/// Wider beams are typing errors, and would need memory for as many rows.
+const LARGEST_BEAM: usize = 10_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(options: SearchOptions) -> Vec<String> {
+        options.check().expect_err("bad options")
+    }
+
+    #[test]
+    fn default_options_are_sound() {
+        assert_eq!(SearchOptions::default().check(), Ok(()));
+        assert_eq!(SearchOptions::greedy().check(), Ok(()));
+        assert_eq!(SearchOptions::sample(Sampling::default()).check(), Ok(()));
+    }
+
+    #[test]
+    fn more_hypotheses_than_the_beam_holds_are_refused() {
+        let wide = SearchOptions {
+            n_best: 5,
+            ..SearchOptions::beam(4)
+        };
+        assert_eq!(
+            problems(wide),
+            ["`n_best` (5) must be at most the beam size (4)"]
+        );
+        let greedy = SearchOptions {
+            n_best: 2,
+            ..SearchOptions::greedy()
+        };
+        assert_eq!(
+            problems(greedy),
+            ["`n_best` (2) must be 1 with greedy search; use a beam of 2 or more"]
+        );
+        let equal = SearchOptions {
+            n_best: 4,
+            ..SearchOptions::beam(4)
+        };
+        assert_eq!(equal.check(), Ok(()));
+    }
+
+    #[test]
+    fn all_problems_are_reported_at_once() {
+        let found = problems(SearchOptions {
+            method: Method::Sample(Sampling {
+                temperature: f64::NAN,
+                top_k: Some(0),
+                top_p: Some(1.5),
+                seed: 0,
+            }),
+            n_best: 0,
+            length_penalty: -1.0,
+            max_length: LengthLimit {
+                ratio: f64::INFINITY,
+                extra: 0,
+                cap: Some(3),
+            },
+            min_length: 3,
+        });
+        let keys = [
+            "n_best",
+            "temperature",
+            "top_k",
+            "top_p",
+            "length_penalty",
+            "ratio",
+            "min_length",
+        ];
+        assert_eq!(found.len(), keys.len(), "{found:?}");
+        for (problem, key) in found.iter().zip(keys) {
+            assert!(problem.contains(key), "{problem} should be about {key}");
+        }
+        assert_eq!(problems(SearchOptions::beam(0)).len(), 1);
+        assert_eq!(problems(SearchOptions::beam(usize::MAX)).len(), 1);
+        let nothing = LengthLimit {
+            ratio: 0.0,
+            extra: 0,
+            cap: None,
+        };
+        assert_eq!(
+            problems(SearchOptions {
+                max_length: nothing,
+                ..Default::default()
+            })
+            .len(),
+            1
+        );
+        let capped = LengthLimit {
+            cap: Some(0),
+            ..Default::default()
+        };
+        assert_eq!(
+            problems(SearchOptions {
+                max_length: capped,
+                ..Default::default()
+            })
+            .len(),
+            1
+        );
+    }
+
+    #[test]
+    fn the_length_limit_follows_the_source_up_to_the_cap() {
+        let limit = LengthLimit {
+            ratio: 1.5,
+            extra: 2,
+            cap: Some(9),
+        };
+        assert_eq!(
+            [0, 1, 2, 4, 5, 100].map(|len| limit.tokens(len)),
+            [2, 3, 5, 8, 9, 9]
+        );
+        let none = LengthLimit {
+            ratio: 0.1,
+            extra: 0,
+            cap: None,
+        };
+        assert_eq!(none.tokens(3), 1);
+        let endless = LengthLimit {
+            ratio: 1e300,
+            extra: 5,
+            cap: None,
+        };
+        assert_eq!(endless.tokens(3), usize::MAX);
+    }
+
+    #[test]
+    fn options_read_from_json_may_omit_everything() {
+        let read = |json: &str| serde_json::from_str::<SearchOptions>(json);
+        assert_eq!(read("{}").expect("valid"), SearchOptions::default());
+        let sampled = read(r#"{"method": {"sample": {"top_k": 5}}, "max_length": {"cap": 7}}"#)
+            .expect("valid");
+        let sampling = Sampling {
+            top_k: Some(5),
+            ..Default::default()
+        };
+        assert_eq!(sampled.method, Method::Sample(sampling));
+        assert_eq!(
+            sampled.max_length,
+            LengthLimit {
+                cap: Some(7),
+                ..Default::default()
+            }
+        );
+        assert!(read(r#"{"beams": 3}"#).is_err());
+    }
+}

@@ -1,0 +1,315 @@
+//! The weights file of a model directory: named f32 tensors in the safetensors format.
+//!
+//! Reading maps the file into memory, so that opening is instant and several processes share one
+//! copy. Written by `attentive-train` (checkpoints), read by whatever builds a model.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo};
+
+use crate::error::{Result, RuntimeError};
+
+/// A weights file, mapped into memory.
+#[derive(Debug)]
+pub struct Weights {
+    path: PathBuf,
+    map: Mmap,
+    metadata: Metadata,
+    /// Where the values begin, behind the header.
+    data_start: usize,
+}
+
+impl Weights {
+    /// Maps the file and checks its header against its size; no values are read yet.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let file = File::open(path).map_err(RuntimeError::io("open", path))?;
+        // SAFETY: the map is only sound while nobody shortens the file in place. We never do:
+        // `write` replaces files by renaming, which leaves mapped ones as they are.
+        let map = unsafe { Mmap::map(&file) }.map_err(RuntimeError::io("map", path))?;
+        let (header, metadata) =
+            SafeTensors::read_metadata(&map).map_err(|error| RuntimeError::DamagedWeights {
+                path: path.to_path_buf(),
+                reason: error.to_string(),
+            })?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            map,
+            metadata,
+            data_start: LENGTH_BYTES + header,
+        })
+    }
+
+    /// The file this was opened from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The tensors' names in the order of the file.
+    pub fn names(&self) -> Vec<String> {
+        self.metadata.offset_keys()
+    }
+
+    /// The shape of a tensor, if the file has it.
+    pub fn shape(&self, name: &str) -> Option<&[usize]> {
+        self.metadata.info(name).map(|info| info.shape.as_slice())
+    }
+
+    /// A tensor's shape and values, row-major.
+    pub fn tensor(&self, name: &str) -> Result<(Vec<usize>, Vec<f32>)> {
+        let info = self
+            .metadata
+            .info(name)
+            .ok_or_else(|| RuntimeError::MissingTensor {
+                path: self.path.clone(),
+                name: name.to_string(),
+                count: self.metadata.tensors().len(),
+            })?;
+        if info.dtype != Dtype::F32 {
+            return Err(RuntimeError::WrongNumberFormat {
+                path: self.path.clone(),
+                name: name.to_string(),
+                found: format!("{:?}", info.dtype),
+            });
+        }
+        let (start, end) = info.data_offsets;
+        let bytes = &self.map[self.data_start + start..self.data_start + end];
+        let values = bytes
+            .as_chunks()
+            .0
+            .iter()
+            .map(|&value| f32::from_le_bytes(value))
+            .collect();
+        Ok((info.shape.clone(), values))
+    }
+
+    /// Writes `(name, shape, values)` tensors to `path`, in the order given.
+    ///
+    /// The file appears whole or not at all: it is written beside `path`, flushed to the disk and
+    /// then renamed.
+    pub fn write<'a>(
+        path: impl AsRef<Path>,
+        tensors: impl IntoIterator<Item = (&'a str, &'a [usize], &'a [f32])>,
+    ) -> Result<()> {
+        let path = path.as_ref();
+        let tensors: Vec<_> = tensors.into_iter().collect();
+        let header = header(path, &tensors)?;
+
+        let mut unfinished = path.as_os_str().to_owned();
+        unfinished.push(".unfinished");
+        let unfinished = PathBuf::from(unfinished);
+        write_all(&unfinished, &header, &tensors)
+            .and_then(|()| fs::rename(&unfinished, path))
+            .map_err(|error| {
+                // The disk may be full; a leftover half file would only make that worse.
+                let _ = fs::remove_file(&unfinished);
+                RuntimeError::io("write", path)(error)
+            })
+    }
+}
+
+/// The header's own length stands before it as a little-endian u64.
+const LENGTH_BYTES: usize = size_of::<u64>();
+
+type TensorRef<'a> = (&'a str, &'a [usize], &'a [f32]);
+
+/// The JSON header, padded with spaces so that the values behind it are aligned.
+fn header(path: &Path, tensors: &[TensorRef<'_>]) -> Result<Vec<u8>> {
+    let mut seen = BTreeSet::new();
+    let mut infos = Vec::with_capacity(tensors.len());
+    let mut offset = 0;
+    for &(name, shape, values) in tensors {
+        let unwritable = |reason: String| RuntimeError::UnwritableTensor {
+            path: path.to_path_buf(),
+            name: name.to_string(),
+            reason,
+        };
+        if !seen.insert(name) {
+            return Err(unwritable("the name occurs twice".to_string()));
+        }
+        if shape.iter().product::<usize>() != values.len() {
+            return Err(unwritable(format!(
+                "shape {shape:?} does not hold {} values",
+                values.len()
+            )));
+        }
+        let end = offset + size_of_val(values);
+        let info = TensorInfo {
+            dtype: Dtype::F32,
+            shape: shape.to_vec(),
+            data_offsets: (offset, end),
+        };
+        infos.push((name.to_string(), info));
+        offset = end;
+    }
+    let damaged = |reason: String| RuntimeError::DamagedWeights {
+        path: path.to_path_buf(),
+        reason,
+    };
+    let metadata = Metadata::new(None, infos).map_err(|error| damaged(error.to_string()))?;
+    let mut header = serde_json::to_vec(&metadata).map_err(|error| damaged(error.to_string()))?;
+    header.resize(header.len().next_multiple_of(LENGTH_BYTES), b' ');
+    Ok(header)
+}
+
+fn write_all(path: &Path, header: &[u8], tensors: &[TensorRef<'_>]) -> std::io::Result<()> {
+    let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    file.write_all(&(header.len() as u64).to_le_bytes())?;
+    file.write_all(header)?;
+    for (_, _, values) in tensors {
+        for value in *values {
+            file.write_all(&value.to_le_bytes())?;
+        }
+    }
+    file.into_inner()?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(dir: &Path) -> PathBuf {
+        let path = dir.join("model.safetensors");
+        let (wide, bias) = ([1.5, -2.0, f32::MIN_POSITIVE, 0.0, 4.0, 5.0], [7.25]);
+        Weights::write(
+            &path,
+            [
+                ("z.weight", &[2, 3][..], &wide[..]),
+                ("a.bias", &[1], &bias),
+            ],
+        )
+        .expect("a writable directory");
+        path
+    }
+
+    #[test]
+    fn what_was_written_is_read_back() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let weights = Weights::open(written(dir.path())).expect("the file just written");
+        assert_eq!(weights.names(), ["z.weight", "a.bias"]);
+        assert_eq!(weights.shape("z.weight"), Some(&[2, 3][..]));
+        let (shape, values) = weights.tensor("z.weight").expect("a tensor just written");
+        assert_eq!(shape, [2, 3]);
+        assert_eq!(values, [1.5, -2.0, f32::MIN_POSITIVE, 0.0, 4.0, 5.0]);
+        assert_eq!(
+            weights.tensor("a.bias").expect("a tensor just written").1,
+            [7.25]
+        );
+    }
+
+    #[test]
+    fn scalars_and_empty_tensors_survive() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("odd.safetensors");
+        let odd: [TensorRef; 2] = [("scalar", &[], &[3.0]), ("empty", &[0, 4], &[])];
+        Weights::write(&path, odd).expect("a writable directory");
+        let weights = Weights::open(&path).expect("the file just written");
+        assert_eq!(
+            weights.tensor("scalar").expect("present"),
+            (vec![], vec![3.0])
+        );
+        assert_eq!(
+            weights.tensor("empty").expect("present"),
+            (vec![0, 4], vec![])
+        );
+    }
+
+    #[test]
+    fn writing_leaves_exactly_one_file_and_overwrites_the_old_one() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = written(dir.path());
+        let old = Weights::open(&path).expect("the file just written");
+        Weights::write(&path, [("new", &[1][..], &[1.0][..])]).expect("a writable directory");
+        assert_eq!(fs::read_dir(dir.path()).expect("a directory").count(), 1);
+        assert_eq!(Weights::open(&path).expect("the new file").names(), ["new"]);
+        // Whoever mapped the old file still sees the old values.
+        assert_eq!(old.tensor("a.bias").expect("still mapped").1, [7.25]);
+    }
+
+    #[test]
+    fn a_file_cut_anywhere_is_reported_as_damaged_with_its_name() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = written(dir.path());
+        let whole = fs::read(&path).expect("the file just written");
+        for length in 0..whole.len() {
+            fs::write(&path, &whole[..length]).expect("a writable directory");
+            let message = Weights::open(&path).expect_err("a cut file").to_string();
+            assert!(message.contains("model.safetensors"), "{message}");
+            assert!(message.contains("copy it again"), "{message}");
+        }
+    }
+
+    #[test]
+    fn damaged_headers_are_errors_and_never_panics() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = written(dir.path());
+        let whole = fs::read(&path).expect("the file just written");
+        let header_end = 8 + u64::from_le_bytes(whole[..8].try_into().expect("8 bytes")) as usize;
+        for place in 0..header_end {
+            let mut damaged = whole.clone();
+            damaged[place] ^= 0x55;
+            fs::write(&path, &damaged).expect("a writable directory");
+            if let Ok(weights) = Weights::open(&path) {
+                // A flipped bit may only have renamed a tensor; reading must still be safe.
+                for name in weights.names() {
+                    let _ = weights.tensor(&name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_missing_tensor_is_named() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let weights = Weights::open(written(dir.path())).expect("the file just written");
+        let message = weights
+            .tensor("encoder.0")
+            .expect_err("no such tensor")
+            .to_string();
+        assert!(
+            message.contains("no tensor `encoder.0` among its 2"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_shape_that_does_not_fit_and_a_name_given_twice_are_refused() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("bad.safetensors");
+        let misfit: [TensorRef; 1] = [("w", &[2, 2], &[1.0])];
+        let message = Weights::write(&path, misfit)
+            .expect_err("three values lack")
+            .to_string();
+        assert!(
+            message.contains("shape [2, 2] does not hold 1 values"),
+            "{message}"
+        );
+        let twice: [TensorRef; 2] = [("w", &[1], &[1.0]), ("w", &[1], &[1.0])];
+        let message = Weights::write(&path, twice)
+            .expect_err("two tensors `w`")
+            .to_string();
+        assert!(message.contains("occurs twice"), "{message}");
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn other_number_formats_are_refused_by_name() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("half.safetensors");
+        let header = br#"{"w":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}}  "#;
+        let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(header);
+        bytes.extend([0; 4]);
+        fs::write(&path, bytes).expect("a writable directory");
+        let weights = Weights::open(&path).expect("a sound file");
+        let message = weights.tensor("w").expect_err("not F32").to_string();
+        assert!(
+            message.contains("`w` is stored as F16, expected F32"),
+            "{message}"
+        );
+    }
+}

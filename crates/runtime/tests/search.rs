@@ -1,0 +1,415 @@
+//! Greedy and beam search, checked against enumeration of everything a small model can say.
+
+use attentive_runtime::search::fake::FakeModel;
+use attentive_runtime::search::{
+    Finish, Hypothesis, LengthLimit, Method, Sampling, SearchModel, SearchOptions, search,
+};
+use attentive_text::special::{BOS, EOS, PAD, UNK};
+use proptest::prelude::*;
+
+const A: u32 = 4;
+const B: u32 = 5;
+
+fn exactly(tokens: usize) -> LengthLimit {
+    LengthLimit {
+        ratio: 0.0,
+        extra: tokens,
+        cap: None,
+    }
+}
+
+fn only(model: &FakeModel, options: &SearchOptions) -> Vec<Hypothesis> {
+    search(model, &[vec![A, EOS]], options).remove(0)
+}
+
+/// Every sentence the model can say within the limit, best first, by brute force.
+fn everything(model: &FakeModel, source: &[u32], options: &SearchOptions) -> Vec<(Vec<u32>, f64)> {
+    let limit = options.max_length.tokens(source.len());
+    let mut complete = Vec::new();
+    let mut beginnings = vec![(Vec::new(), 0.0)];
+    for length in 1..=limit {
+        let mut longer = Vec::new();
+        for (tokens, log_prob) in beginnings {
+            let mut state = model.start(&[source.to_vec()]);
+            let fed: Vec<u32> = [BOS].into_iter().chain(tokens.iter().copied()).collect();
+            let row = fed
+                .iter()
+                .map(|&token| model.step(&mut state, &[token]))
+                .last();
+            for (token, log_prob_of_token) in (0..).zip(row.expect("at least <s> was fed")) {
+                let log_prob = log_prob + f64::from(log_prob_of_token);
+                let mut tokens: Vec<u32> = tokens.clone();
+                match token {
+                    EOS if tokens.len() >= options.min_length => {
+                        let score = log_prob / (length as f64).powf(options.length_penalty);
+                        complete.push((tokens, score));
+                    }
+                    BOS | PAD | EOS => {}
+                    _ => {
+                        tokens.push(token);
+                        longer.push((tokens, log_prob));
+                    }
+                }
+            }
+        }
+        beginnings = longer;
+    }
+    complete.sort_by(|a, b| b.1.total_cmp(&a.1));
+    complete
+}
+
+proptest! {
+    #[test]
+    fn a_beam_as_wide_as_the_space_finds_the_best_of_everything(
+        seed: u64,
+        length_penalty in prop::sample::select(vec![0.0, 0.3, 1.0, 2.5]),
+        limit in 1usize..5,
+        min_length in 0usize..3,
+        n_best in 1usize..6,
+    ) {
+        let model = FakeModel::random(7, seed);
+        let options = SearchOptions {
+            n_best, length_penalty, min_length, max_length: exactly(limit),
+            ..SearchOptions::beam(2000)
+        };
+        let found = only(&model, &options);
+        let truth = everything(&model, &[A, EOS], &options);
+        let complete: Vec<_> =
+            found.iter().filter(|h| h.finished == Finish::EndOfSentence).collect();
+        prop_assert_eq!(complete.len(), truth.len().min(n_best));
+        for (hypothesis, (tokens, score)) in complete.iter().zip(&truth) {
+            prop_assert_eq!(&hypothesis.tokens, tokens);
+            prop_assert!((hypothesis.score - score).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn a_beam_of_one_is_greedy(
+        seed: u64,
+        length_penalty in 0.0..3.0f64,
+        min_length in 0usize..4,
+        src_lens in prop::collection::vec(0usize..6, 1..5),
+    ) {
+        let model = FakeModel::random(9, seed);
+        let sources = sources_of(&src_lens);
+        let beam = SearchOptions { length_penalty, min_length, ..SearchOptions::beam(1) };
+        let greedy = SearchOptions { method: Method::Greedy, ..beam.clone() };
+        prop_assert_eq!(search(&model, &sources, &beam), search(&model, &sources, &greedy));
+    }
+
+    #[test]
+    fn batched_matches_single(
+        seed: u64,
+        method in prop::sample::select(vec![
+            Method::Greedy,
+            Method::Beam { size: 1 },
+            Method::Beam { size: 3 },
+            Method::Beam { size: 8 },
+            Method::Sample(Sampling { seed: 7, ..Default::default() }),
+        ]),
+        src_lens in prop::collection::vec(0usize..6, 1..6),
+    ) {
+        let model = FakeModel::random(9, seed);
+        let sources = sources_of(&src_lens);
+        let n_best = if method == Method::Greedy || method == (Method::Beam { size: 1 }) { 1 } else { 3 };
+        let options = SearchOptions { method, n_best, ..Default::default() };
+        let single: Vec<_> =
+            sources.iter().flat_map(|source| search(&model, &[source.clone()], &options)).collect();
+        prop_assert_eq!(search(&model, &sources, &options), single);
+    }
+
+    #[test]
+    fn hypotheses_are_distinct_best_first_and_hold_no_special_tokens(seed: u64, size in 2usize..7) {
+        let model = FakeModel::random(8, seed);
+        let options = SearchOptions { n_best: size, ..SearchOptions::beam(size) };
+        let found = only(&model, &options);
+        prop_assert_eq!(found.len(), size);
+        for pair in found.windows(2) {
+            prop_assert!(pair[0].score >= pair[1].score || pair[1].finished != Finish::EndOfSentence);
+            prop_assert_ne!(&pair[0].tokens, &pair[1].tokens);
+        }
+        for token in found.iter().flat_map(|hypothesis| &hypothesis.tokens) {
+            prop_assert!(![BOS, EOS, PAD].contains(token));
+        }
+    }
+
+    #[test]
+    fn rows_of_nan_and_infinities_never_panic(
+        seed: u64,
+        bad in prop::sample::select(vec![f32::NAN, f32::NEG_INFINITY, f32::INFINITY, 3.0]),
+        every in 1u64..4,
+        method in prop::sample::select(vec![
+            Method::Greedy, Method::Beam { size: 3 }, Method::Sample(Sampling::default()),
+        ]),
+    ) {
+        let random = FakeModel::random(7, seed);
+        let model = FakeModel::new(7, move |source, target| {
+            let mut state = random.start(&[source.to_vec()]);
+            let mut row = random.step(&mut state, &[BOS]);
+            for (token, log_prob) in (0u64..).zip(&mut row) {
+                if (seed ^ token ^ target.len() as u64).is_multiple_of(every) {
+                    *log_prob = bad;
+                }
+            }
+            row
+        });
+        let found = only(&model, &SearchOptions { method, ..Default::default() });
+        prop_assert_eq!(found.len(), 1);
+        prop_assert!(found[0].score.is_finite());
+    }
+}
+
+fn sources_of(lengths: &[usize]) -> Vec<Vec<u32>> {
+    lengths
+        .iter()
+        .map(|&len| (4..4 + len as u32).chain([EOS]).collect())
+        .collect()
+}
+
+/// Greedy takes A (0.6) and then the best end is 0.3: 0.18. The best sentence is B </s>: 0.4 * 0.9.
+fn garden_path() -> FakeModel {
+    FakeModel::from_probabilities(6, |_, target| match target {
+        [] => vec![(A, 0.6), (B, 0.4)],
+        [A] => vec![(EOS, 0.3), (A, 0.3), (B, 0.25), (UNK, 0.15)],
+        [B] => vec![(EOS, 0.9), (A, 0.1)],
+        _ => vec![(EOS, 1.0)],
+    })
+}
+
+#[test]
+fn a_beam_of_two_avoids_the_garden_path_that_greedy_takes() {
+    let greedy = only(&garden_path(), &SearchOptions::greedy());
+    assert_eq!(greedy[0].tokens, [A]);
+    let options = SearchOptions {
+        length_penalty: 0.0,
+        n_best: 2,
+        ..SearchOptions::beam(2)
+    };
+    let beam = only(&garden_path(), &options);
+    assert_eq!(beam[0].tokens, [B]);
+    assert!((beam[0].log_prob - 0.36f64.ln()).abs() < 1e-6);
+    assert_eq!(beam[0].score, beam[0].log_prob);
+    assert_eq!(beam[1].tokens, [A]);
+}
+
+#[test]
+fn the_score_divides_by_the_length_with_its_end() {
+    let options = SearchOptions {
+        length_penalty: 1.0,
+        ..SearchOptions::greedy()
+    };
+    let found = &only(&FakeModel::copying(6), &options)[0];
+    assert_eq!(found.tokens, [A]);
+    assert!((found.score - found.log_prob / 2.0).abs() < 1e-12);
+    assert!((found.log_prob - 2.0 * 0.99f64.ln()).abs() < 1e-6);
+}
+
+#[test]
+fn a_length_penalty_prefers_the_longer_sentence() {
+    let model = || {
+        FakeModel::from_probabilities(6, |_, target| match target {
+            [] => vec![(EOS, 0.5), (A, 0.5)],
+            [A] | [A, A] => vec![(A, 0.9), (EOS, 0.1)],
+            _ => vec![(EOS, 1.0)],
+        })
+    };
+    let with = |length_penalty| {
+        let options = SearchOptions {
+            length_penalty,
+            ..SearchOptions::beam(4)
+        };
+        only(&model(), &options)[0].tokens.clone()
+    };
+    assert_eq!(with(0.0), Vec::<u32>::new());
+    assert_eq!(with(1.0), [A, A, A]);
+}
+
+#[test]
+fn equal_probabilities_go_to_the_lower_id() {
+    let even = || FakeModel::new(8, |_, _| vec![-(8f32.ln()); 8]);
+    let options = SearchOptions {
+        max_length: exactly(2),
+        ..SearchOptions::greedy()
+    };
+    let min_length = SearchOptions {
+        min_length: 1,
+        ..options.clone()
+    };
+    assert!(
+        only(&even(), &options)[0].tokens.is_empty(),
+        "</s> has id 1, the lowest allowed"
+    );
+    assert_eq!(only(&even(), &min_length)[0].tokens, [UNK]);
+    let beam = SearchOptions {
+        method: Method::Beam { size: 3 },
+        n_best: 3,
+        ..min_length
+    };
+    let found: Vec<_> = only(&even(), &beam)
+        .into_iter()
+        .map(|found| found.tokens)
+        .collect();
+    assert_eq!(found, [vec![UNK], vec![UNK, UNK], vec![UNK, A]]);
+}
+
+#[test]
+fn a_sentence_that_never_ends_is_cut_at_the_limit_and_says_so() {
+    let endless = || FakeModel::from_probabilities(6, |_, _| vec![(A, 0.7), (B, 0.3)]);
+    for method in [
+        Method::Greedy,
+        Method::Beam { size: 2 },
+        Method::Sample(Sampling::default()),
+    ] {
+        let max_length = LengthLimit {
+            ratio: 2.0,
+            extra: 1,
+            cap: None,
+        };
+        let options = SearchOptions {
+            method,
+            max_length,
+            ..Default::default()
+        };
+        let found = &only(&endless(), &options)[0];
+        assert_eq!(found.tokens.len(), 5, "2 * 2 source tokens + 1");
+        assert_eq!(found.finished, Finish::LengthLimit);
+        let capped = LengthLimit {
+            cap: Some(3),
+            ..max_length
+        };
+        let options = SearchOptions {
+            max_length: capped,
+            ..options
+        };
+        assert_eq!(only(&endless(), &options)[0].tokens.len(), 3);
+    }
+}
+
+#[test]
+fn a_complete_sentence_comes_before_a_cut_one_of_better_score() {
+    let model = FakeModel::from_probabilities(6, |_, _| vec![(A, 0.95), (EOS, 0.05)]);
+    let options = SearchOptions {
+        n_best: 2,
+        max_length: exactly(3),
+        ..SearchOptions::beam(2)
+    };
+    let found = only(&model, &options);
+    assert_eq!(found[0].finished, Finish::EndOfSentence);
+    assert_eq!(found[1].finished, Finish::EndOfSentence);
+    assert!(
+        found[0].score < 3.0 * 0.95f64.ln(),
+        "the cut sentence would have scored better"
+    );
+}
+
+#[test]
+fn the_end_is_forbidden_before_the_least_length() {
+    for method in [
+        Method::Greedy,
+        Method::Beam { size: 3 },
+        Method::Sample(Sampling::default()),
+    ] {
+        let model = FakeModel::from_probabilities(6, |_, _| vec![(EOS, 0.9), (A, 0.1)]);
+        let options = SearchOptions {
+            method,
+            min_length: 3,
+            ..Default::default()
+        };
+        let found = &only(&model, &options)[0];
+        assert!(found.tokens.len() >= 3, "{:?}", found.tokens);
+        assert_eq!(found.finished, Finish::EndOfSentence);
+    }
+}
+
+#[test]
+fn a_model_without_any_probable_token_is_a_dead_end_and_not_a_panic() {
+    for method in [
+        Method::Greedy,
+        Method::Beam { size: 3 },
+        Method::Sample(Sampling::default()),
+    ] {
+        let model = FakeModel::new(6, |_, target| match target {
+            [] => vec![f32::NAN, f32::NAN, f32::NAN, f32::NAN, -0.1, f32::NAN],
+            _ => vec![f32::NAN; 6],
+        });
+        let found = only(
+            &model,
+            &SearchOptions {
+                method,
+                ..Default::default()
+            },
+        );
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            (found[0].tokens.as_slice(), found[0].finished),
+            (&[A][..], Finish::DeadEnd)
+        );
+    }
+}
+
+#[test]
+fn finished_sentences_leave_the_batch() {
+    let model = FakeModel::copying(20);
+    let sources = [vec![A, EOS], (4..14).chain([EOS]).collect()];
+    let found = search(&model, &sources, &SearchOptions::greedy());
+    assert_eq!(found[1][0].tokens, sources[1][..10]);
+    assert_eq!(
+        model.rows_fed(),
+        2 + 11,
+        "the short one needs 2 steps, the long one 11"
+    );
+}
+
+#[test]
+fn beam_search_ends_as_soon_as_nothing_live_can_win() {
+    // </s> at once has probability 0.98: whatever else is said cannot reach that, so one step does.
+    let model = FakeModel::from_probabilities(6, |_, _| vec![(EOS, 0.98), (A, 0.01), (B, 0.01)]);
+    let options = SearchOptions {
+        length_penalty: 0.5,
+        ..SearchOptions::beam(4)
+    };
+    assert!(only(&model, &options)[0].tokens.is_empty());
+    assert_eq!(model.rows_fed(), 1);
+    // Asked for two, it must go on until the second is known.
+    let model = FakeModel::from_probabilities(6, |_, _| vec![(EOS, 0.98), (A, 0.01), (B, 0.01)]);
+    let found = only(
+        &model,
+        &SearchOptions {
+            n_best: 2,
+            ..options
+        },
+    );
+    assert_eq!(found[1].tokens, [A]);
+    assert!(model.rows_fed() > 1);
+}
+
+#[test]
+fn a_sure_long_sentence_is_not_lost_to_poor_short_ones() {
+    // At every step </s> is the second best token, so a narrow beam completes one bad sentence
+    // after the other while the right one is still on its way.
+    let source: Vec<u32> = (4..18).chain([EOS]).collect();
+    for size in 1..5 {
+        let found = search(
+            &FakeModel::copying(20),
+            &[source.clone()],
+            &SearchOptions::beam(size),
+        );
+        assert_eq!(found[0][0].tokens, source[..14], "beam of {size}");
+    }
+}
+
+#[test]
+fn no_sources_give_no_hypotheses() {
+    let model = FakeModel::copying(6);
+    assert!(search(&model, &[], &SearchOptions::default()).is_empty());
+}
+
+#[test]
+#[should_panic(expected = "`n_best` (5) must be at most the beam size (4)")]
+fn unchecked_options_are_not_searched_with() {
+    let options = SearchOptions {
+        n_best: 5,
+        ..SearchOptions::beam(4)
+    };
+    search(&FakeModel::copying(6), &[vec![EOS]], &options);
+}

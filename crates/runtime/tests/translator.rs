@@ -1,0 +1,238 @@
+//! Text to text with fake models: order, batches, empty and overlong lines.
+
+use attentive_runtime::config::{PositionKind, Preset};
+use attentive_runtime::model_dir::Tokenizers;
+use attentive_runtime::search::fake::FakeModel;
+use attentive_runtime::search::{Finish, LengthLimit, SearchOptions};
+use attentive_runtime::translator::{Translation, Translator, TranslatorOptions};
+use attentive_text::special::{BOS, EOS, PAD};
+use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
+
+const WORDS: &str = "a b c d e f g h i j k l m n o p q r s t u v w x y z";
+
+fn tokenizers() -> Tokenizers {
+    let options = TokenizerOptions {
+        kind: TokenizerKind::Word,
+        vocab_size: 0,
+        min_frequency: 1,
+        lowercase: false,
+    };
+    let tokenizer = Tokenizer::train(&options, &mut [WORDS].into_iter()).expect("26 words");
+    Tokenizers::shared(tokenizer)
+}
+
+fn vocab() -> usize {
+    tokenizers().tgt.vocab_size()
+}
+
+fn copying(options: TranslatorOptions) -> Translator<FakeModel> {
+    Translator::new(FakeModel::copying(vocab()), tokenizers(), options).expect("sound options")
+}
+
+fn texts(translations: &[Translation]) -> Vec<&str> {
+    translations
+        .iter()
+        .map(|translation| translation.text.as_str())
+        .collect()
+}
+
+#[test]
+fn every_line_gets_its_translation_in_its_place_whatever_the_batches() {
+    let words: Vec<&str> = WORDS.split(' ').collect();
+    let lines: Vec<String> = (0..40)
+        .map(|n| words[n % 7..n % 7 + 1 + n * 5 % 17].join(" "))
+        .collect();
+    for batch_tokens in [0, 1, 10, 50, 2048] {
+        let translator = copying(TranslatorOptions {
+            batch_tokens,
+            ..Default::default()
+        });
+        assert_eq!(
+            texts(&translator.translate(&lines)),
+            lines,
+            "{batch_tokens}"
+        );
+    }
+}
+
+#[test]
+fn batched_matches_single() {
+    let lines = ["a b c", "d", "e f g h i j", "", "k l", "a b c"];
+    for search in [
+        SearchOptions::greedy(),
+        SearchOptions {
+            n_best: 3,
+            ..SearchOptions::beam(4)
+        },
+        SearchOptions {
+            n_best: 2,
+            ..SearchOptions::sample(Default::default())
+        },
+    ] {
+        let options = TranslatorOptions {
+            search,
+            ..Default::default()
+        };
+        let model = FakeModel::random(vocab(), 5);
+        let translator = Translator::new(model, tokenizers(), options).expect("sound options");
+        let single: Vec<_> = lines
+            .iter()
+            .flat_map(|line| translator.translate(&[line]))
+            .collect();
+        assert_eq!(translator.translate(&lines), single);
+    }
+}
+
+#[test]
+fn the_model_sees_every_source_with_its_end_and_nothing_else() {
+    let model = FakeModel::new(vocab(), |source, _| {
+        assert_eq!(source.iter().filter(|&&token| token == EOS).count(), 1);
+        assert_eq!(source.last(), Some(&EOS));
+        assert!(source.len() > 1 && !source.contains(&BOS) && !source.contains(&PAD));
+        let mut row = vec![f32::NEG_INFINITY; vocab()];
+        row[EOS as usize] = 0.0;
+        row
+    });
+    let translator = Translator::new(model, tokenizers(), Default::default()).expect("sound");
+    translator.translate(&["a", "b c d", "</s> e", " ", "<s>"]);
+    assert_eq!(translator.model().rows_fed(), 4);
+}
+
+#[test]
+fn empty_and_blank_lines_stay_empty_and_cost_nothing() {
+    let translator = copying(TranslatorOptions::default());
+    let translations = translator.translate(&["", "  \t ", "\u{3000}"]);
+    assert_eq!(texts(&translations), ["", "", ""]);
+    assert_eq!(translator.model().rows_fed(), 0);
+    assert!(
+        translations
+            .iter()
+            .all(|t| t.truncated.is_none() && t.alternatives.is_empty())
+    );
+    assert!(translator.translate::<&str>(&[]).is_empty());
+}
+
+#[test]
+fn an_overlong_line_is_cut_and_says_how_much_was_lost() {
+    let translator = copying(TranslatorOptions {
+        max_source_tokens: 5,
+        ..Default::default()
+    });
+    let translations = translator.translate(&["a b c d", "a b c d e", WORDS]);
+    assert_eq!(texts(&translations), ["a b c d"; 3]);
+    let cut: Vec<_> = translations
+        .iter()
+        .map(|translation| translation.truncated)
+        .collect();
+    assert_eq!(cut, [None, Some(1), Some(22)]);
+}
+
+#[test]
+fn words_that_the_vocabulary_lacks_are_counted() {
+    let translations = copying(Default::default()).translate(&["a b", "a grün b blau"]);
+    assert_eq!(translations[0].unknown, 0);
+    assert_eq!(translations[1].unknown, 2);
+}
+
+#[test]
+fn each_line_is_handed_over_once_and_the_longest_first() {
+    let translator = copying(TranslatorOptions {
+        batch_tokens: 8,
+        ..Default::default()
+    });
+    let lines = ["a", "", "a b c d e f", "b c", "d e f g"];
+    let mut order = Vec::new();
+    translator.translate_each(&lines, |index, translation| {
+        assert_eq!(translation.text, lines[index]);
+        order.push(index);
+    });
+    assert_eq!(order, [1, 2, 4, 3, 0]);
+}
+
+#[test]
+fn alternatives_are_the_next_best() {
+    let search = SearchOptions {
+        n_best: 3,
+        ..SearchOptions::beam(5)
+    };
+    let translator = copying(TranslatorOptions {
+        search,
+        ..Default::default()
+    });
+    let translation = translator.translate(&["a b"]).remove(0);
+    assert_eq!(translation.text, "a b");
+    assert_eq!(translation.alternatives.len(), 2);
+    assert!(
+        translation
+            .alternatives
+            .iter()
+            .all(|other| other.text != "a b")
+    );
+    assert!(translation.score >= translation.alternatives[0].score);
+    assert!(translation.alternatives[0].score >= translation.alternatives[1].score);
+}
+
+#[test]
+fn a_cut_translation_says_so() {
+    let max_length = LengthLimit {
+        cap: Some(2),
+        ..Default::default()
+    };
+    let search = SearchOptions {
+        max_length,
+        ..SearchOptions::greedy()
+    };
+    let translator = copying(TranslatorOptions {
+        search,
+        ..Default::default()
+    });
+    let translation = translator.translate(&["a b c"]).remove(0);
+    assert_eq!(
+        (translation.text.as_str(), translation.finished),
+        ("a b", Finish::LengthLimit)
+    );
+}
+
+#[test]
+fn a_model_for_another_vocabulary_is_refused() {
+    let error = Translator::new(FakeModel::copying(29), tokenizers(), Default::default())
+        .expect_err("26 words and 4 special tokens are 30");
+    let message = error.to_string();
+    assert!(
+        message.contains("the target tokenizer has 30 tokens"),
+        "{message}"
+    );
+    assert!(message.contains("the model expects 29"), "{message}");
+}
+
+#[test]
+fn impossible_options_are_refused_all_at_once() {
+    let search = SearchOptions {
+        n_best: 9,
+        ..SearchOptions::beam(4)
+    };
+    let options = TranslatorOptions {
+        search,
+        max_source_tokens: 1,
+        ..Default::default()
+    };
+    let error = Translator::new(FakeModel::copying(vocab()), tokenizers(), options)
+        .expect_err("impossible options");
+    assert_eq!(
+        error.to_string(),
+        "`n_best` (9) must be at most the beam size (4)\n`max_source_tokens` (1) must be at least 2"
+    );
+}
+
+#[test]
+fn learned_positions_limit_both_lengths_and_sinusoids_none() {
+    let mut config = Preset::Tiny.config(30, 30);
+    let options = TranslatorOptions::default();
+    assert_eq!(options.clone().within(&config), options);
+    (config.positions, config.max_positions) = (PositionKind::Learned, 64);
+    let within = options.within(&config);
+    assert_eq!(within.max_source_tokens, 64);
+    assert_eq!(within.search.max_length.cap, Some(64));
+    config.max_positions = 100;
+    assert_eq!(within.clone().within(&config), within);
+}

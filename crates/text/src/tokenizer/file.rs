@@ -1,0 +1,51 @@
+//! Tokenizer files: which family a file belongs to, and writing that never leaves half a file.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::subword::SubwordTokenizer;
+use super::words::WordTokenizer;
+use super::{Inner, Tokenizer};
+use crate::error::{Result, TextError};
+
+pub(super) fn load(path: &Path) -> Result<Tokenizer> {
+    let bytes = fs::read(path).map_err(|source| TextError::Open {
+        path: path.to_path_buf(),
+        source,
+    })?;
+    parse(&bytes)
+        .map(|inner| Tokenizer(Arc::new(inner)))
+        .map_err(|problem| TextError::TokenizerFile {
+            path: path.to_path_buf(),
+            problem,
+        })
+}
+
+/// Writes beside the file and renames, so that a crash leaves the old file or the new one.
+pub(super) fn save(path: &Path, json: &str) -> Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".part");
+    fs::write(&beside, json)
+        .and_then(|()| fs::rename(&beside, path))
+        .map_err(|source| TextError::Write {
+            path: path.to_path_buf(),
+            source,
+        })
+}
+
+fn parse(bytes: &[u8]) -> std::result::Result<Inner, String> {
+    let json =
+        std::str::from_utf8(bytes).map_err(|error| format!("it is not a text file ({error})"))?;
+    let value: Value =
+        serde_json::from_str(json).map_err(|error| format!("it is not complete JSON ({error})"))?;
+    if value.get("format").is_some() {
+        WordTokenizer::from_json(json).map(Inner::Words)
+    } else if value.get("model").is_some() {
+        SubwordTokenizer::from_json(json).map(Inner::Subword)
+    } else {
+        Err("it has neither a `format` (word lists) nor a `model` (subwords)".to_owned())
+    }
+}

@@ -1,0 +1,154 @@
+//! Tokenizers: a line of text to token ids and back.
+//!
+//! Two families behind one type. Word tokenizers ([`words`]) know a list of words and give `<unk>`
+//! for all others; subword tokenizers ([`subword`]) know every byte and so give back every string
+//! exactly. Models, search and training only see [`Tokenizer`]; `<s>` and `</s>` are theirs to add.
+
+mod file;
+mod options;
+mod spacing;
+mod subword;
+mod vocabulary;
+mod words;
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
+
+pub use options::{TokenizerKind, TokenizerOptions};
+
+use crate::error::Result;
+use subword::SubwordTokenizer;
+use words::WordTokenizer;
+
+/// A trained tokenizer; cloning is cheap, as clones share the vocabulary.
+#[derive(Clone, Debug)]
+pub struct Tokenizer(Arc<Inner>);
+
+#[derive(Debug)]
+enum Inner {
+    Words(WordTokenizer),
+    Subword(SubwordTokenizer),
+}
+
+impl Tokenizer {
+    /// Learns a vocabulary from lines of text. The same text and options give the same tokenizer,
+    /// byte for byte, in every process.
+    pub fn train<'t>(
+        options: &TokenizerOptions,
+        texts: &mut dyn Iterator<Item = &'t str>,
+    ) -> Result<Self> {
+        options.check()?;
+        let inner = match options.kind {
+            TokenizerKind::Word | TokenizerKind::Tabs => {
+                Inner::Words(WordTokenizer::train(options, texts)?)
+            }
+            TokenizerKind::Bpe | TokenizerKind::Unigram => {
+                Inner::Subword(SubwordTokenizer::train(options, texts)?)
+            }
+        };
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// Loads a tokenizer that [`Tokenizer::save`] wrote.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        file::load(path.as_ref())
+    }
+
+    /// Writes the tokenizer as one JSON file; subword kinds are `tokenizer.json` files that the
+    /// `tokenizers` library reads in every language it has bindings for.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        file::save(path.as_ref(), &self.to_json()?)
+    }
+
+    /// The ids of a text, without `<s>` and `</s>`. A text that spells out a special token, such
+    /// as `</s>`, is ordinary text and never gives that token's id.
+    pub fn encode(&self, text: &str) -> Vec<u32> {
+        match &*self.0 {
+            Inner::Words(words) => words.encode(text),
+            Inner::Subword(subword) => subword.encode(text),
+        }
+    }
+
+    /// What [`Tokenizer::encode`] saw, one string for each id, for labels: a space before a
+    /// subword is shown as `▁`, bytes that are no characters as `<0xE2>`.
+    pub fn pieces(&self, text: &str) -> Vec<String> {
+        self.encode(text)
+            .into_iter()
+            .map(|id| self.label(id))
+            .collect()
+    }
+
+    /// The text of the ids; `<s>`, `</s>` and `<blank>` are dropped, `<unk>` is shown.
+    ///
+    /// Ids beyond the vocabulary are shown as `<unk>` too.
+    pub fn decode(&self, ids: &[u32]) -> String {
+        match &*self.0 {
+            Inner::Words(words) => words.decode(ids),
+            Inner::Subword(subword) => subword.decode(ids),
+        }
+    }
+
+    /// How one id is shown to people; see [`Tokenizer::pieces`].
+    pub fn label(&self, id: u32) -> String {
+        match &*self.0 {
+            Inner::Words(words) => words.vocabulary().shown(id).to_owned(),
+            Inner::Subword(subword) => subword.label(id),
+        }
+    }
+
+    /// The vocabulary's own spelling of an id.
+    pub fn token(&self, id: u32) -> Option<&str> {
+        self.vocabulary().token(id)
+    }
+
+    /// The id of a vocabulary entry, special tokens included.
+    pub fn id(&self, token: &str) -> Option<u32> {
+        self.vocabulary().id(token)
+    }
+
+    /// The number of entries, special tokens included.
+    pub fn vocab_size(&self) -> usize {
+        self.vocabulary().len()
+    }
+
+    /// Which kind of tokenizer this is.
+    pub fn kind(&self) -> TokenizerKind {
+        match &*self.0 {
+            Inner::Words(words) => words.kind(),
+            Inner::Subword(subword) => subword.kind(),
+        }
+    }
+
+    /// A hash of everything that decides how text is cut: tokenizers with equal fingerprints give
+    /// equal ids, so training may resume with either.
+    pub fn fingerprint(&self) -> String {
+        let json = self
+            .to_json()
+            .expect("what was trained or loaded has a JSON form");
+        blake3::hash(json.as_bytes()).to_hex().to_string()
+    }
+
+    fn vocabulary(&self) -> &vocabulary::Vocabulary {
+        match &*self.0 {
+            Inner::Words(words) => words.vocabulary(),
+            Inner::Subword(subword) => subword.vocabulary(),
+        }
+    }
+
+    fn to_json(&self) -> Result<String> {
+        match &*self.0 {
+            Inner::Words(words) => Ok(words.to_json()),
+            Inner::Subword(subword) => subword.to_json(),
+        }
+    }
+}
+
+/// Lowercases character by character, as the `Lowercase` step in a `tokenizer.json` does.
+fn lowercased(text: &str, lowercase: bool) -> Cow<'_, str> {
+    if lowercase {
+        Cow::Owned(text.chars().flat_map(char::to_lowercase).collect())
+    } else {
+        Cow::Borrowed(text)
+    }
+}

@@ -1,0 +1,315 @@
+//! Text files (or a synthetic task) -> encoded sentence pairs.
+//!
+//! [`CorpusText::read`] reads what the recipe names and takes its fingerprint,
+//! [`CorpusText::train_tokenizers`] learns the vocabularies, [`CorpusText::encode`] turns every line
+//! into numbers and reports what was left out. The pairs go to [`crate::batches`].
+
+use std::path::PathBuf;
+
+use attentive_runtime::model_dir::Tokenizers;
+use attentive_text::lines::read_lines;
+use attentive_text::parallel::ParallelCorpus;
+use attentive_text::special::{BOS, EOS, UNK};
+use attentive_text::tokenizer::Tokenizer;
+use rayon::prelude::*;
+
+use crate::error::{Result, TrainError};
+use crate::fingerprint::CorpusFingerprint;
+use crate::recipe::Recipe;
+use crate::synthetic;
+
+/// A sentence pair as numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// Source tokens and `</s>`.
+    pub src: Vec<u32>,
+    /// `<s>`, target tokens, `</s>`.
+    pub tgt: Vec<u32>,
+}
+
+/// Everything that the recipe's `[data]` names, as text.
+#[derive(Debug, Clone)]
+pub struct CorpusText {
+    /// Training lines.
+    pub train: ParallelCorpus,
+    /// Validation lines; without validation data, none.
+    pub val: ParallelCorpus,
+    /// Source lines that only the vocabulary is counted over.
+    pub vocab_src: Vec<String>,
+    /// Target lines that only the vocabulary is counted over.
+    pub vocab_tgt: Vec<String>,
+    /// Tells this text from any other.
+    pub fingerprint: CorpusFingerprint,
+}
+
+/// The sentence pairs of a run as numbers.
+#[derive(Debug, Clone)]
+pub struct Corpus {
+    /// Training pairs.
+    pub train: Vec<Pair>,
+    /// Validation pairs.
+    pub val: Vec<Pair>,
+    /// Source lines of *all* validation pairs: BLEU leaves nothing out.
+    pub val_src: Vec<String>,
+    /// Target lines of all validation pairs.
+    pub val_tgt: Vec<String>,
+    /// What became of the training lines.
+    pub train_report: Report,
+    /// What became of the validation lines.
+    pub val_report: Report,
+    /// Tells the text from any other.
+    pub fingerprint: CorpusFingerprint,
+}
+
+/// What became of the lines of a corpus.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Pairs read.
+    pub read: usize,
+    /// Pairs left out because a side was empty.
+    pub empty: usize,
+    /// Pairs left out because a side had more than `data.max_length` tokens.
+    pub too_long: usize,
+    /// The first pair that was too long, counted from 1 over all files, and its longer side's tokens.
+    pub first_too_long: Option<(usize, usize)>,
+    /// Source tokens kept, `</s>` included.
+    pub src_tokens: usize,
+    /// Target tokens kept, `</s>` included.
+    pub tgt_tokens: usize,
+    /// Source tokens kept that are `<unk>`.
+    pub src_unknown: usize,
+    /// Target tokens kept that are `<unk>`.
+    pub tgt_unknown: usize,
+}
+
+impl CorpusText {
+    /// Reads every file of the recipe, or makes up its synthetic task.
+    pub fn read(recipe: &Recipe) -> Result<Self> {
+        let data = &recipe.data;
+        let mut text = CorpusText {
+            train: ParallelCorpus {
+                src: Vec::new(),
+                tgt: Vec::new(),
+            },
+            val: ParallelCorpus {
+                src: Vec::new(),
+                tgt: Vec::new(),
+            },
+            vocab_src: Vec::new(),
+            vocab_tgt: Vec::new(),
+            fingerprint: CorpusFingerprint::default(),
+        };
+        if let Some(settings) = &data.synthetic {
+            let task = synthetic::generate(settings);
+            (text.train.src, text.train.tgt) = task.train.into_iter().unzip();
+            (text.val.src, text.val.tgt) = task.val.into_iter().unzip();
+            text.fingerprint
+                .add("data.synthetic", "training source", &text.train.src);
+            text.fingerprint
+                .add("data.synthetic", "training target", &text.train.tgt);
+            text.fingerprint
+                .add("data.synthetic", "validation source", &text.val.src);
+            text.fingerprint
+                .add("data.synthetic", "validation target", &text.val.tgt);
+            return Ok(text);
+        }
+        refuse_missing_files(recipe)?;
+        let print = &mut text.fingerprint;
+        for (src, tgt) in data.src.iter().zip(&data.tgt) {
+            let paths = data.paths(&[src.clone(), tgt.clone()]);
+            append(
+                &mut text.train,
+                read_pair(&paths, [src, tgt], "training", print)?,
+            );
+        }
+        for (src, tgt) in data.val_src.iter().zip(&data.val_tgt) {
+            let paths = data.paths(&[src.clone(), tgt.clone()]);
+            append(
+                &mut text.val,
+                read_pair(&paths, [src, tgt], "validation", print)?,
+            );
+        }
+        let more = [
+            (&data.vocab_src, &mut text.vocab_src, "vocabulary source"),
+            (&data.vocab_tgt, &mut text.vocab_tgt, "vocabulary target"),
+        ];
+        for (files, lines, role) in more {
+            for (file, path) in files.iter().zip(data.paths(files)) {
+                let read = read_lines(&path)?;
+                print.add(file, role, &read);
+                lines.extend(read);
+            }
+        }
+        Ok(text)
+    }
+
+    /// Learns the recipe's vocabularies from the training lines and the extra vocabulary lines.
+    pub fn train_tokenizers(&self, recipe: &Recipe) -> Result<Tokenizers> {
+        let options = recipe.tokenizer.options();
+        let src = || {
+            self.train
+                .src
+                .iter()
+                .chain(&self.vocab_src)
+                .map(String::as_str)
+        };
+        let tgt = || {
+            self.train
+                .tgt
+                .iter()
+                .chain(&self.vocab_tgt)
+                .map(String::as_str)
+        };
+        if recipe.tokenizer.shared {
+            let shared = Tokenizer::train(&options, &mut src().chain(tgt()))?;
+            return Ok(Tokenizers {
+                src: shared.clone(),
+                tgt: shared,
+            });
+        }
+        let src = Tokenizer::train(&options, &mut src())?;
+        let tgt = Tokenizer::train(&options, &mut tgt())?;
+        Ok(Tokenizers { src, tgt })
+    }
+
+    /// Turns every line into numbers; pairs with an empty or too long side are left out and counted.
+    pub fn encode(self, recipe: &Recipe, tokenizers: &Tokenizers) -> Result<Corpus> {
+        let longest = recipe.data.max_length;
+        let (train, train_report) = encode(&self.train, tokenizers, longest);
+        let (val, val_report) = encode(&self.val, tokenizers, longest);
+        let checks = [
+            (&train, &train_report, "training"),
+            (&val, &val_report, "validation"),
+        ];
+        for (pairs, report, role) in checks {
+            if pairs.is_empty() && report.read > 0 {
+                return Err(TrainError::NothingLeft {
+                    role,
+                    report: report.clone(),
+                    longest,
+                });
+            }
+        }
+        Ok(Corpus {
+            train,
+            val,
+            val_src: self.val.src,
+            val_tgt: self.val.tgt,
+            train_report,
+            val_report,
+            fingerprint: self.fingerprint,
+        })
+    }
+}
+
+impl std::fmt::Display for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let kept = self.read - self.empty - self.too_long;
+        let (src, tgt) = (self.src_tokens, self.tgt_tokens);
+        write!(
+            f,
+            "{kept} of {} pairs, {src} source and {tgt} target tokens",
+            self.read
+        )?;
+        if self.empty > 0 {
+            write!(f, "; {} left out with an empty side", self.empty)?;
+        }
+        if let Some((line, tokens)) = self.first_too_long {
+            write!(
+                f,
+                "; {} left out as too long, first pair {line} with {tokens} tokens",
+                self.too_long
+            )?;
+        }
+        if self.src_unknown + self.tgt_unknown > 0 {
+            let share = |part: usize, whole: usize| 100.0 * part as f64 / whole.max(1) as f64;
+            let (src, tgt) = (share(self.src_unknown, src), share(self.tgt_unknown, tgt));
+            write!(
+                f,
+                "; <unk> is {src:.1}% of the source and {tgt:.1}% of the target"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// A user with a wrong `data.dir` should hear so once, not once per file.
+fn refuse_missing_files(recipe: &Recipe) -> Result<()> {
+    let data = &recipe.data;
+    let lists = [
+        &data.src,
+        &data.tgt,
+        &data.val_src,
+        &data.val_tgt,
+        &data.vocab_src,
+        &data.vocab_tgt,
+    ];
+    let mut missing: Vec<PathBuf> = lists
+        .into_iter()
+        .flat_map(|files| data.paths(files))
+        .filter(|path| !path.exists())
+        .collect();
+    missing.dedup();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(TrainError::MissingFiles {
+            missing,
+            dir: data.dir.clone(),
+        }),
+    }
+}
+
+fn read_pair(
+    paths: &[PathBuf],
+    names: [&str; 2],
+    role: &str,
+    print: &mut CorpusFingerprint,
+) -> Result<ParallelCorpus> {
+    let read = ParallelCorpus::read(&paths[..1], &paths[1..])?;
+    print.add(names[0], &format!("{role} source"), &read.src);
+    print.add(names[1], &format!("{role} target"), &read.tgt);
+    Ok(read)
+}
+
+fn append(corpus: &mut ParallelCorpus, more: ParallelCorpus) {
+    corpus.src.extend(more.src);
+    corpus.tgt.extend(more.tgt);
+}
+
+fn encode(text: &ParallelCorpus, tokenizers: &Tokenizers, longest: usize) -> (Vec<Pair>, Report) {
+    let encoded: Vec<(Vec<u32>, Vec<u32>)> = text
+        .src
+        .par_iter()
+        .zip(&text.tgt)
+        .map(|(src, tgt)| (tokenizers.src.encode(src), tokenizers.tgt.encode(tgt)))
+        .collect();
+    let mut report = Report {
+        read: encoded.len(),
+        ..Report::default()
+    };
+    let mut pairs = Vec::with_capacity(encoded.len());
+    for (index, (mut src, tgt)) in encoded.into_iter().enumerate() {
+        if src.is_empty() || tgt.is_empty() {
+            report.empty += 1;
+            continue;
+        }
+        let longer = src.len().max(tgt.len());
+        if longer > longest {
+            report.too_long += 1;
+            report.first_too_long.get_or_insert((index + 1, longer));
+            continue;
+        }
+        let unknown = |tokens: &[u32]| tokens.iter().filter(|&&token| token == UNK).count();
+        report.src_unknown += unknown(&src);
+        report.tgt_unknown += unknown(&tgt);
+        report.src_tokens += src.len() + 1;
+        report.tgt_tokens += tgt.len() + 1;
+        src.push(EOS);
+        let mut framed = Vec::with_capacity(tgt.len() + 2);
+        framed.push(BOS);
+        framed.extend(tgt);
+        framed.push(EOS);
+        pairs.push(Pair { src, tgt: framed });
+    }
+    (pairs, report)
+}

@@ -1,0 +1,156 @@
+//! What can go wrong between a recipe and a trained model.
+
+use std::path::{Path, PathBuf};
+
+use attentive_runtime::error::RuntimeError;
+use attentive_text::error::TextError;
+
+use crate::corpus::Report;
+use crate::durable::{self, StorageError};
+use crate::recipe::RecipeError;
+
+/// A result of this crate.
+pub type Result<T> = std::result::Result<T, TrainError>;
+
+/// What can go wrong between a recipe and a trained model.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    /// The recipe.
+    #[error(transparent)]
+    Recipe(#[from] RecipeError),
+    /// Reading text, learning or applying a tokenizer.
+    #[error(transparent)]
+    Text(#[from] TextError),
+    /// Reading or writing a model directory.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    /// The run's folder and its checkpoints.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// Files that the recipe names are not there.
+    #[error("{}", missing_files(missing, dir))]
+    MissingFiles {
+        /// The files.
+        missing: Vec<PathBuf>,
+        /// The recipe's `data.dir`.
+        dir: String,
+    },
+    /// Every pair was left out.
+    #[error(
+        "none of the {} {role} pairs can be used: {} have an empty side, {} have more than {longest} \
+         tokens on a side; check the files, or raise `data.max_length`",
+        report.read, report.empty, report.too_long
+    )]
+    NothingLeft {
+        /// `training` or `validation`.
+        role: &'static str,
+        /// What became of the pairs.
+        report: Report,
+        /// The recipe's `data.max_length`.
+        longest: usize,
+    },
+    /// The run was begun with something else.
+    #[error(
+        "the {what} has changed since {} was begun:{}\nUndo the change to continue the run, or start \
+         a new one in another folder.",
+        run.display(),
+        differences.iter().map(|one| format!("\n  {one}")).collect::<String>()
+    )]
+    Changed {
+        /// `recipe`, `corpus` or `vocabulary`.
+        what: &'static str,
+        /// The run's folder.
+        run: PathBuf,
+        /// One sentence per difference.
+        differences: Vec<String>,
+    },
+}
+
+impl TrainError {
+    /// The same error, but if a full disk is at the bottom of it, said so with what to do about it.
+    pub fn while_writing(self, path: &Path) -> Self {
+        if matches!(self, TrainError::Storage(_)) || !durable::disk_is_full(&self) {
+            return self;
+        }
+        let source = std::io::Error::new(std::io::ErrorKind::StorageFull, self.to_string());
+        TrainError::Storage(StorageError::DiskFull {
+            path: path.to_owned(),
+            source,
+        })
+    }
+}
+
+fn missing_files(missing: &[PathBuf], dir: &str) -> String {
+    let list: String = missing
+        .iter()
+        .map(|path| format!("\n  {}", path.display()))
+        .collect();
+    let (files, are) = if missing.len() == 1 {
+        ("a file", "is")
+    } else {
+        ("files", "are")
+    };
+    let remedy = match dir.is_empty() {
+        true => "set `data.dir` to the folder of the corpus (--set data.dir=FOLDER)".to_owned(),
+        false => {
+            format!("is `data.dir` ({dir}) the right folder? --set data.dir=FOLDER changes it")
+        }
+    };
+    format!("{files} that the recipe names {are} not there:{list}\n{remedy}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_below_another_crates_error_is_said_so() {
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let path = PathBuf::from("RUN/model.safetensors");
+        let error = RuntimeError::Io {
+            action: "write",
+            path: path.clone(),
+            source: full,
+        };
+        let message = TrainError::from(error).while_writing(&path).to_string();
+        assert!(message.contains("the disk is full"), "{message}");
+        assert!(message.contains("RUN/model.safetensors"), "{message}");
+        assert!(
+            message.contains("earlier checkpoints are untouched"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn other_errors_stay_what_they_are_while_writing() {
+        let denied = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+        let path = PathBuf::from("x");
+        let error = RuntimeError::Io {
+            action: "write",
+            path: path.clone(),
+            source: denied,
+        };
+        assert!(matches!(
+            TrainError::from(error).while_writing(&path),
+            TrainError::Runtime(_)
+        ));
+    }
+
+    #[test]
+    fn missing_files_are_listed_with_the_way_to_name_the_right_folder() {
+        let missing = vec![PathBuf::from("data/a.de"), PathBuf::from("data/a.en")];
+        let message = TrainError::MissingFiles {
+            missing,
+            dir: "data".to_owned(),
+        }
+        .to_string();
+        for part in [
+            "data/a.de",
+            "data/a.en",
+            "`data.dir` (data)",
+            "--set data.dir",
+        ] {
+            assert!(message.contains(part), "{message}");
+        }
+    }
+}

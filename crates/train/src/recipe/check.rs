@@ -1,0 +1,281 @@
+//! Whether the values of a recipe make sense, alone and together, before any tensor exists.
+//!
+//! Every message names its keys in backticks with their values; [`super::Recipe`] finds the line by
+//! them. Sizes of the network are checked by `attentive-runtime`, which owns their rules.
+
+use attentive_runtime::config::{PositionKind, Tying};
+use attentive_text::tokenizer::TokenizerKind;
+
+use super::{
+    BestBy, Data, LossKind, OptimizerKind, Recipe, ScheduleKind, ScheduleSection, Synthetic,
+};
+
+/// Stands in for the vocabulary, which does not exist yet.
+const SOME_VOCABULARY: usize = 8_000;
+
+/// Everything that is wrong, in the order of the sections.
+pub(super) fn problems(recipe: &Recipe) -> Vec<String> {
+    let mut found = Found(Vec::new());
+    match &recipe.data.synthetic {
+        Some(synthetic) => check_synthetic(&recipe.data, synthetic, &mut found),
+        None => check_files(&recipe.data, &mut found),
+    }
+    found.at_least("data.max_length", recipe.data.max_length, 1);
+    check_tokenizer(recipe, &mut found);
+    check_model(recipe, &mut found);
+    check_training(recipe, &mut found);
+    check_optimizer(recipe, &mut found);
+    check_schedule(&recipe.schedule, &mut found);
+    check_validation(recipe, &mut found);
+    let minutes = recipe.checkpoints.every_minutes;
+    found.not_negative("checkpoints.every_minutes", minutes);
+    found.at_least("checkpoints.keep_last", recipe.checkpoints.keep_last, 1);
+    found.0
+}
+
+fn check_files(data: &Data, found: &mut Found) {
+    if data.src.is_empty() && data.tgt.is_empty() {
+        found.push(
+            "`data.src` and `data.tgt` are missing: name the two sides of the corpus, or generate one \
+             with [data.synthetic]",
+        );
+    }
+    let pairs = [
+        ("src", &data.src, "tgt", &data.tgt),
+        ("val_src", &data.val_src, "val_tgt", &data.val_tgt),
+    ];
+    for (src_key, src, tgt_key, tgt) in pairs {
+        found.require(src.len() == tgt.len(), || {
+            format!(
+                "`data.{src_key}` ({}) and `data.{tgt_key}` ({}) must pair file by file",
+                files(src.len()),
+                files(tgt.len())
+            )
+        });
+    }
+    let all = [
+        ("src", &data.src),
+        ("tgt", &data.tgt),
+        ("val_src", &data.val_src),
+        ("val_tgt", &data.val_tgt),
+        ("vocab_src", &data.vocab_src),
+        ("vocab_tgt", &data.vocab_tgt),
+    ];
+    for (key, list) in all {
+        found.require(!list.iter().any(String::is_empty), || {
+            format!("`data.{key}` has an empty file name")
+        });
+        found.require(!list.iter().any(|file| file == "-"), || {
+            format!(
+                "`data.{key}` is standard input, which a continued run could not read again; save it \
+                 to a file first"
+            )
+        });
+    }
+}
+
+fn check_synthetic(data: &Data, synthetic: &Synthetic, found: &mut Found) {
+    let lists = [
+        ("src", &data.src),
+        ("tgt", &data.tgt),
+        ("val_src", &data.val_src),
+        ("val_tgt", &data.val_tgt),
+        ("vocab_src", &data.vocab_src),
+        ("vocab_tgt", &data.vocab_tgt),
+    ];
+    for (key, list) in lists {
+        found.require(list.is_empty(), || {
+            format!("`data.{key}` and `data.synthetic` exclude each other: remove one of them")
+        });
+    }
+    found.at_least("data.synthetic.lines", synthetic.lines, 1);
+    found.at_least("data.synthetic.symbols", synthetic.symbols, 2);
+    found.at_least("data.synthetic.min_length", synthetic.min_length, 1);
+    let (min, max) = (synthetic.min_length, synthetic.max_length);
+    found.require(min <= max, || {
+        format!(
+            "`data.synthetic.min_length` ({min}) must be at most `data.synthetic.max_length` ({max})"
+        )
+    });
+    found.require(max <= data.max_length, || {
+        format!(
+            "`data.synthetic.max_length` ({max}) must be at most `data.max_length` ({}), or lines are \
+             left out",
+            data.max_length
+        )
+    });
+    // With fewer possible lines, unseen ones for validation would be hard or impossible to find.
+    let possible =
+        (synthetic.symbols as u128).saturating_pow(u32::try_from(max).unwrap_or(u32::MAX));
+    found.require(possible >= 2 * synthetic.val_lines as u128, || {
+        format!(
+            "`data.synthetic.val_lines` ({}) are too many to be all unseen: {} symbols in lines of \
+             {max} words allow {possible} lines; raise `data.synthetic.symbols` or \
+             `data.synthetic.max_length`",
+            synthetic.val_lines, synthetic.symbols
+        )
+    });
+}
+
+fn check_tokenizer(recipe: &Recipe, found: &mut Found) {
+    let tokenizer = &recipe.tokenizer;
+    let subword = matches!(tokenizer.kind, TokenizerKind::Bpe | TokenizerKind::Unigram);
+    found.require(!(subword && tokenizer.vocab_size == 0), || {
+        format!(
+            "`tokenizer.vocab_size` (0) must say how many tokens `tokenizer.kind` (\"{}\") learns, \
+             such as 8000",
+            tokenizer.kind
+        )
+    });
+}
+
+fn check_model(recipe: &Recipe, found: &mut Found) {
+    let config = recipe.model_config(SOME_VOCABULARY, SOME_VOCABULARY);
+    if let Err(problems) = config.check() {
+        found.0.extend(problems);
+    }
+    let (model, longest) = (&recipe.model, recipe.data.max_length);
+    found.require(model.tying != Tying::All || recipe.tokenizer.shared, || {
+        "`model.tying` (\"all\") needs one vocabulary: set `tokenizer.shared` = true, or tie only the \
+         output"
+            .to_owned()
+    });
+    let limited = model.positions == PositionKind::Learned;
+    found.require(!limited || longest < model.max_positions, || {
+        format!(
+            "`model.max_positions` ({}) must be more than `data.max_length` ({longest}): learned \
+             positions end there",
+            model.max_positions
+        )
+    });
+}
+
+fn check_training(recipe: &Recipe, found: &mut Found) {
+    let training = &recipe.training;
+    found.at_least("training.epochs", training.epochs, 1);
+    found.at_least("training.accumulate", training.accumulate, 1);
+    found.at_least("training.log_every", training.log_every, 1);
+    found.not_negative("training.max_minutes", training.max_minutes);
+    found.not_negative("training.clip_norm", training.clip_norm);
+    found.share("training.ema_decay", training.ema_decay);
+    if training.loss == LossKind::LabelSmoothing {
+        found.share("training.label_smoothing", training.label_smoothing);
+    }
+    if training.batch_sentences == 0 {
+        let (budget, longest) = (training.batch_tokens, recipe.data.max_length);
+        found.require(budget > longest, || {
+            format!(
+                "`training.batch_tokens` ({budget}) must be more than `data.max_length` ({longest}): \
+                 the longest sentence and its end must fit into a batch"
+            )
+        });
+    }
+}
+
+fn check_optimizer(recipe: &Recipe, found: &mut Found) {
+    let optimizer = &recipe.optimizer;
+    found.share("optimizer.beta1", optimizer.beta1);
+    found.share("optimizer.beta2", optimizer.beta2);
+    found.positive("optimizer.epsilon", optimizer.epsilon);
+    found.not_negative("optimizer.weight_decay", optimizer.weight_decay);
+    let ignored = optimizer.kind == OptimizerKind::Adam && optimizer.weight_decay > 0.0;
+    found.require(!ignored, || {
+        format!(
+            "`optimizer.weight_decay` ({}) needs `optimizer.kind` = \"adamw\"",
+            optimizer.weight_decay
+        )
+    });
+}
+
+fn check_schedule(schedule: &ScheduleSection, found: &mut Found) {
+    match schedule.kind {
+        ScheduleKind::Noam => {
+            found.positive("schedule.factor", schedule.factor);
+            found.at_least("schedule.warmup", schedule.warmup, 1);
+        }
+        _ => found.positive("schedule.learning_rate", schedule.learning_rate),
+    }
+    if schedule.kind == ScheduleKind::Cosine {
+        found.require(schedule.total_steps > schedule.warmup, || {
+            format!(
+                "`schedule.total_steps` ({}) must be more than `schedule.warmup` ({}): the cosine \
+                 comes down between them",
+                schedule.total_steps, schedule.warmup
+            )
+        });
+    }
+    if matches!(
+        schedule.kind,
+        ScheduleKind::Cosine | ScheduleKind::InverseSqrt
+    ) {
+        found.not_negative("schedule.min_learning_rate", schedule.min_learning_rate);
+        found.require(schedule.min_learning_rate <= schedule.learning_rate, || {
+            format!(
+                "`schedule.min_learning_rate` ({}) must be at most `schedule.learning_rate` ({})",
+                schedule.min_learning_rate, schedule.learning_rate
+            )
+        });
+    }
+}
+
+fn check_validation(recipe: &Recipe, found: &mut Found) {
+    let validation = &recipe.validation;
+    found.at_least("validation.beam", validation.beam, 1);
+    let validates = recipe.data.has_validation();
+    found.require(validates || validation.patience == 0, || {
+        format!(
+            "`validation.patience` ({}) needs validation data: set `data.val_src` and `data.val_tgt`",
+            validation.patience
+        )
+    });
+    let without_bleu = validation.best_by == BestBy::Bleu && !validation.bleu;
+    found.require(!(validates && without_bleu), || {
+        "`validation.best_by` (\"bleu\") needs `validation.bleu` = true; or set it to \"loss\""
+            .to_owned()
+    });
+}
+
+/// The problems so far, with one line for each common kind of check.
+struct Found(Vec<String>);
+
+impl Found {
+    fn push(&mut self, message: &str) {
+        self.0.push(message.to_owned());
+    }
+
+    fn require(&mut self, holds: bool, message: impl FnOnce() -> String) {
+        if !holds {
+            self.0.push(message());
+        }
+    }
+
+    fn at_least(&mut self, key: &str, value: usize, least: usize) {
+        self.require(value >= least, || {
+            format!("`{key}` ({value}) must be at least {least}")
+        });
+    }
+
+    fn not_negative(&mut self, key: &str, value: f64) {
+        let holds = value >= 0.0 && value.is_finite();
+        self.require(holds, || format!("`{key}` ({value}) must be 0 or more"));
+    }
+
+    fn positive(&mut self, key: &str, value: f64) {
+        let holds = value > 0.0 && value.is_finite();
+        self.require(holds, || format!("`{key}` ({value}) must be more than 0"));
+    }
+
+    fn share(&mut self, key: &str, value: f64) {
+        let holds = (0.0..1.0).contains(&value);
+        self.require(holds, || {
+            format!("`{key}` ({value}) must be at least 0 and less than 1")
+        });
+    }
+}
+
+fn files(count: usize) -> String {
+    match count {
+        1 => "1 file".to_owned(),
+        _ => format!("{count} files"),
+    }
+}

@@ -1,0 +1,131 @@
+//! What every key of a recipe is when the recipe does not mention it.
+//!
+//! The values suit a corpus of some ten thousand sentence pairs on a laptop; the optimiser, its
+//! schedule and label smoothing are the paper's (§5.3, §5.4). The keys themselves are in
+//! [`super::sections`].
+
+use attentive_runtime::config::Preset;
+use attentive_text::tokenizer::TokenizerKind;
+
+use super::sections::{
+    BestBy, Checkpoints, Data, LossKind, Model, Optimizer, OptimizerKind, ScheduleKind,
+    ScheduleSection, Synthetic, SyntheticTask, TokenizerSection, Training, Validation,
+};
+
+impl Default for Data {
+    fn default() -> Self {
+        Data {
+            dir: String::new(),
+            src: Vec::new(),
+            tgt: Vec::new(),
+            val_src: Vec::new(),
+            val_tgt: Vec::new(),
+            vocab_src: Vec::new(),
+            vocab_tgt: Vec::new(),
+            max_length: 256,
+            synthetic: None,
+        }
+    }
+}
+
+impl Default for Synthetic {
+    fn default() -> Self {
+        Synthetic {
+            task: SyntheticTask::Reverse,
+            lines: 20_000,
+            val_lines: 500,
+            symbols: 26,
+            min_length: 3,
+            max_length: 12,
+            seed: 1,
+        }
+    }
+}
+
+impl Default for TokenizerSection {
+    fn default() -> Self {
+        TokenizerSection {
+            kind: TokenizerKind::Unigram,
+            vocab_size: 8_000,
+            min_frequency: 2,
+            lowercase: false,
+            shared: true,
+        }
+    }
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Model::from_preset(Preset::Small)
+    }
+}
+
+impl Default for Training {
+    fn default() -> Self {
+        Training {
+            seed: 1,
+            epochs: 20,
+            max_steps: 0,
+            max_minutes: 0.0,
+            batch_tokens: 4096,
+            batch_sentences: 0,
+            accumulate: 1,
+            loss: LossKind::LabelSmoothing,
+            label_smoothing: 0.1,
+            clip_norm: 0.0,
+            ema_decay: 0.0,
+            log_every: 50,
+        }
+    }
+}
+
+impl Default for Optimizer {
+    fn default() -> Self {
+        Optimizer {
+            kind: OptimizerKind::Adam,
+            beta1: 0.9,
+            beta2: 0.98,
+            epsilon: 1e-9,
+            weight_decay: 0.0,
+        }
+    }
+}
+
+impl Default for ScheduleSection {
+    fn default() -> Self {
+        ScheduleSection {
+            kind: ScheduleKind::Noam,
+            factor: 1.0,
+            learning_rate: 1e-3,
+            warmup: 4000,
+            total_steps: 0,
+            min_learning_rate: 0.0,
+        }
+    }
+}
+
+impl Default for Validation {
+    fn default() -> Self {
+        Validation {
+            every_epochs: 1,
+            every_steps: 0,
+            bleu: true,
+            beam: 1,
+            bleu_sentences: 0,
+            samples: 3,
+            patience: 0,
+            best_by: BestBy::Bleu,
+        }
+    }
+}
+
+impl Default for Checkpoints {
+    fn default() -> Self {
+        Checkpoints {
+            every_steps: 0,
+            every_minutes: 10.0,
+            keep_last: 3,
+            average_last: 0,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! A recipe: the TOML file that says everything about a training run.
+//!
+//! text -> [`parse`] (keys and types, with line numbers) -> [`sections`] (plain values) -> [`check`]
+//! (do they make sense together?) -> [`Recipe`]. Every problem is reported, and at once, before any
+//! tensor exists. [`compare`] names what changed between a run and a recipe that is to continue it.
+
+mod check;
+mod compare;
+mod defaults;
+mod error;
+mod parse;
+mod sections;
+
+use std::path::Path;
+
+use attentive_runtime::config::ModelConfig;
+use serde::{Deserialize, Serialize};
+
+pub use compare::FREE_ON_RESUME;
+pub use error::{Place, Problem, RecipeError};
+pub use sections::{
+    BestBy, Checkpoints, Data, LossKind, Model, Optimizer, OptimizerKind, ScheduleKind,
+    ScheduleSection, Synthetic, SyntheticTask, TokenizerSection, Training, Validation,
+};
+
+/// A complete, checked training configuration; every value that a file left out is filled in.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Recipe {
+    /// The sentence pairs.
+    pub data: Data,
+    /// How text becomes tokens.
+    pub tokenizer: TokenizerSection,
+    /// The sizes of the network.
+    pub model: Model,
+    /// How long, in what portions, towards which loss.
+    pub training: Training,
+    /// Adam and its numbers.
+    pub optimizer: Optimizer,
+    /// The learning rate as a function of the step.
+    pub schedule: ScheduleSection,
+    /// How the model is judged while it trains.
+    pub validation: Validation,
+    /// What is kept of the run.
+    pub checkpoints: Checkpoints,
+}
+
+impl Recipe {
+    /// Reads a recipe file; `overrides` are `section.key=value`, as in `--set training.seed=2`.
+    pub fn load(path: &Path, overrides: &[String]) -> Result<Recipe, RecipeError> {
+        let text = std::fs::read_to_string(path).map_err(|source| RecipeError::Unreadable {
+            path: path.to_owned(),
+            source,
+        })?;
+        Recipe::from_toml_str(&path.display().to_string(), &text, overrides)
+    }
+
+    /// Reads a recipe from text; `name` is what the messages call it.
+    pub fn from_toml_str(
+        name: &str,
+        text: &str,
+        overrides: &[String],
+    ) -> Result<Recipe, RecipeError> {
+        let document = parse::read(text, overrides);
+        let mut problems = document.problems;
+        // A section with a misspelt key says nothing reliable about what the section means.
+        let unsure: Vec<String> = problems.iter().filter_map(Problem::section).collect();
+        for message in check::problems(&document.recipe) {
+            let keys = error::keys_in(&message);
+            let known = keys
+                .iter()
+                .all(|key| !unsure.contains(&error::section_of(key)));
+            if known && !document.unreadable {
+                let place = keys
+                    .iter()
+                    .find_map(|key| document.places.get(key))
+                    .cloned();
+                problems.push(Problem {
+                    place: place.unwrap_or(Place::Recipe),
+                    message,
+                });
+            }
+        }
+        if problems.is_empty() {
+            return Ok(document.recipe);
+        }
+        problems.sort_by_key(|problem| problem.place.order());
+        Err(RecipeError::Invalid {
+            name: name.to_owned(),
+            problems,
+        })
+    }
+
+    /// The recipe as TOML with every value spelt out; reading it gives the same recipe back.
+    pub fn to_toml(&self) -> String {
+        toml::to_string_pretty(self).expect("a recipe has only strings, numbers and tables of them")
+    }
+
+    /// The architecture for vocabularies of these sizes.
+    pub fn model_config(&self, src_vocab: usize, tgt_vocab: usize) -> ModelConfig {
+        self.model.config(src_vocab, tgt_vocab)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,336 @@
+//! TOML and `key=value` overrides -> plain values, with a place for every key.
+//!
+//! Serde stops at the first mistake, and a user with three mistakes should not need four attempts.
+//! So every key is tried alone: is it known, and does its value have the right type? What is good is
+//! kept, what is not becomes a [`Problem`] with its line. Values then go to [`super::check`].
+
+use std::collections::HashMap;
+
+use attentive_runtime::config::Preset;
+use toml::de::{DeTable, DeValue};
+use toml::{Table, Value};
+
+use super::error::{Place, Problem};
+use super::{Model, Recipe, Synthetic};
+
+/// What a file and its overrides say.
+pub(super) struct Document {
+    /// Everything that could be understood, and defaults for the rest.
+    pub recipe: Recipe,
+    /// Where each key was set.
+    pub places: HashMap<String, Place>,
+    /// Unknown keys, wrong types, wrong syntax.
+    pub problems: Vec<Problem>,
+    /// The text is not TOML, so nothing at all can be said about its contents.
+    pub unreadable: bool,
+}
+
+/// Reads the text, then lets the overrides have the last word.
+pub(super) fn read(text: &str, overrides: &[String]) -> Document {
+    let mut document = Document {
+        recipe: Recipe::default(),
+        places: HashMap::new(),
+        problems: Vec::new(),
+        unreadable: false,
+    };
+    let known = Known::new();
+    let mut settings: Vec<Setting> = Vec::new();
+
+    let (parsed, errors) = DeTable::parse_recoverable(text);
+    if errors.is_empty() {
+        let values: Table = toml::from_str(text).unwrap_or_default();
+        let places = lines_of_keys(text, parsed.get_ref(), "");
+        known.walk(&values, "", &places, &mut settings, &mut document.problems);
+    } else {
+        document.unreadable = true;
+        document.problems.extend(errors.iter().map(|error| Problem {
+            place: Place::Line(error.span().map_or(1, |span| line_at(text, span.start))),
+            message: format!("not valid TOML: {}", error.message().replace('\n', ", ")),
+        }));
+    }
+    for text in overrides {
+        known.read_override(text, &mut settings, &mut document.problems);
+    }
+
+    let mut table = Table::new();
+    for setting in settings {
+        match setting.understood() {
+            Ok(value) => {
+                insert(&mut table, &setting.key, value);
+                document.places.insert(setting.key, setting.place);
+            }
+            Err(message) => document.problems.push(Problem {
+                place: setting.place,
+                message,
+            }),
+        }
+    }
+    fill_from_preset(&mut table);
+    match table.try_into() {
+        Ok(recipe) => document.recipe = recipe,
+        // Every key was read alone before, so this can hardly be; but if it is, it is said.
+        Err(error) => document.problems.push(Problem {
+            place: Place::Recipe,
+            message: error.message().to_owned(),
+        }),
+    }
+    document
+}
+
+/// One key, its value and where it was said.
+struct Setting {
+    key: String,
+    value: Value,
+    place: Place,
+}
+
+impl Setting {
+    /// The value, if it has the type that the key needs.
+    fn understood(&self) -> Result<Value, String> {
+        let fits = |value: &Value| -> Result<(), toml::de::Error> {
+            let mut alone = Table::new();
+            insert(&mut alone, &self.key, value.clone());
+            alone.try_into::<Recipe>().map(|_| ())
+        };
+        let error = match fits(&self.value) {
+            Ok(()) => return Ok(self.value.clone()),
+            Err(error) => error,
+        };
+        // `--set data.dir=2016` is a folder of that name.
+        if let Place::Override(text) = &self.place {
+            let bare = text.split_once('=').map_or("", |(_, value)| value.trim());
+            let bare = Value::String(bare.to_owned());
+            if fits(&bare).is_ok() {
+                return Ok(bare);
+            }
+        }
+        let message = error.message().lines().next().unwrap_or("not understood");
+        let message = message
+            .replace("unknown variant", "unknown value")
+            .replace("usize", "a whole number");
+        let message = message
+            .replace("u64", "a whole number")
+            .replace("f64", "a number");
+        // Backticks mark keys in messages; serde puts values between them.
+        Err(format!(
+            "`{}`: {}",
+            self.key,
+            message.replace('`', "\"").replace("\"\"", "\"")
+        ))
+    }
+}
+
+/// Every key that a recipe may have, `section.key`, and every section.
+struct Known {
+    keys: Vec<String>,
+    sections: Vec<String>,
+}
+
+impl Known {
+    fn new() -> Self {
+        let mut complete = Recipe::default();
+        complete.data.synthetic = Some(Synthetic::default());
+        let table = Table::try_from(&complete).unwrap_or_default();
+        let mut known = Known {
+            keys: Vec::new(),
+            sections: Vec::new(),
+        };
+        known.collect(&table, "");
+        known
+    }
+
+    fn collect(&mut self, table: &Table, prefix: &str) {
+        for (name, value) in table {
+            let key = format!("{prefix}{name}");
+            match value {
+                Value::Table(inner) => {
+                    self.collect(inner, &format!("{key}."));
+                    self.sections.push(key);
+                }
+                _ => self.keys.push(key),
+            }
+        }
+    }
+
+    fn walk(
+        &self,
+        table: &Table,
+        prefix: &str,
+        places: &HashMap<String, Place>,
+        settings: &mut Vec<Setting>,
+        problems: &mut Vec<Problem>,
+    ) {
+        for (name, value) in table {
+            let key = format!("{prefix}{name}");
+            let place = places.get(&key).cloned().unwrap_or(Place::Recipe);
+            match (self.is_section(&key), value) {
+                (true, Value::Table(inner)) => {
+                    // An empty `[data.synthetic]` still says that the task is synthetic.
+                    if inner.is_empty() {
+                        settings.push(Setting {
+                            key: key.clone(),
+                            value: value.clone(),
+                            place,
+                        });
+                    }
+                    self.walk(inner, &format!("{key}."), places, settings, problems);
+                }
+                (true, _) => problems.push(Problem {
+                    place,
+                    message: format!("`{key}` is a section: write [{key}] and its keys below it"),
+                }),
+                (false, _) => match self.refuse(&key) {
+                    None => settings.push(Setting {
+                        key,
+                        value: value.clone(),
+                        place,
+                    }),
+                    Some(message) => problems.push(Problem { place, message }),
+                },
+            }
+        }
+    }
+
+    fn read_override(&self, text: &str, settings: &mut Vec<Setting>, problems: &mut Vec<Problem>) {
+        let place = Place::Override(text.to_owned());
+        let Some((key, value)) = text.split_once('=') else {
+            let message = "not of the form key=value, such as training.seed=2".to_owned();
+            problems.push(Problem { place, message });
+            return;
+        };
+        let (key, value) = (key.trim().to_owned(), value.trim());
+        if self.is_section(&key) {
+            let message = format!(
+                "`{key}` is a section; set one of its keys, such as `{}`",
+                self.example(&key)
+            );
+            problems.push(Problem { place, message });
+        } else if let Some(message) = self.refuse(&key) {
+            problems.push(Problem { place, message });
+        } else {
+            settings.push(Setting {
+                key,
+                value: typed(value),
+                place,
+            });
+        }
+    }
+
+    fn is_section(&self, key: &str) -> bool {
+        self.sections.iter().any(|section| section == key)
+    }
+
+    fn example(&self, section: &str) -> String {
+        let inside = format!("{section}.");
+        self.keys
+            .iter()
+            .find(|key| key.starts_with(&inside))
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    /// Nothing if the key is known, else a message with the most similar known key.
+    fn refuse(&self, key: &str) -> Option<String> {
+        if self.keys.iter().any(|known| known == key) {
+            return None;
+        }
+        let unknown = format!("unknown key `{key}`");
+        Some(match self.closest(key) {
+            Some(closest) => format!("{unknown}; did you mean `{closest}`?"),
+            None => format!("{unknown}; the sections are {}", self.section_names()),
+        })
+    }
+
+    fn closest(&self, key: &str) -> Option<&str> {
+        let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
+        // The right key in the wrong section, or in none.
+        if let Some(same) = self.keys.iter().find(|known| last(known) == last(key)) {
+            return Some(same);
+        }
+        let all = self.keys.iter().chain(&self.sections);
+        let score = |known: &str| {
+            let whole = strsim::jaro_winkler(known, key);
+            let name = strsim::damerau_levenshtein(&last(known), &last(key));
+            (name, whole)
+        };
+        let (best, (edits, whole)) = all
+            .map(|known| (known.as_str(), score(known)))
+            .min_by(|(_, a), (_, b)| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)))?;
+        let near = edits <= 1 + last(key).chars().count() / 4;
+        (near || whole > 0.9).then_some(best)
+    }
+
+    fn section_names(&self) -> String {
+        let top = self
+            .sections
+            .iter()
+            .filter(|section| !section.contains('.'));
+        top.map(|section| format!("[{section}]"))
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
+/// The value as TOML, or, if it is none, the bare text.
+fn typed(text: &str) -> Value {
+    let parsed = toml::from_str::<Table>(&format!("value = {text}"));
+    match parsed {
+        // A line break would smuggle in a second key.
+        Ok(mut table) if table.len() == 1 => table.remove("value").expect("the only key"),
+        _ => Value::String(text.to_owned()),
+    }
+}
+
+/// Sets `a.b.c` to the value, making the tables on the way.
+fn insert(table: &mut Table, key: &str, value: Value) {
+    match key.split_once('.') {
+        None => {
+            table.insert(key.to_owned(), value);
+        }
+        Some((section, rest)) => {
+            let inner = table
+                .entry(section)
+                .or_insert_with(|| Value::Table(Table::new()));
+            if let Value::Table(inner) = inner {
+                insert(inner, rest, value);
+            }
+        }
+    }
+}
+
+/// Puts the preset's values below those that `[model]` mentions.
+fn fill_from_preset(table: &mut Table) {
+    let Some(Value::Table(model)) = table.get_mut("model") else {
+        return;
+    };
+    let preset = model
+        .get("preset")
+        .and_then(|preset| preset.clone().try_into::<Preset>().ok());
+    let base = preset.map_or_else(Model::default, Model::from_preset);
+    // Fewer key and value heads are a choice of their own: otherwise each head has its own.
+    if let (Some(heads), None) = (model.get("heads").cloned(), model.get("kv_heads")) {
+        model.insert("kv_heads".to_owned(), heads);
+    }
+    for (key, value) in Table::try_from(&base).unwrap_or_default() {
+        model.entry(key).or_insert(value);
+    }
+}
+
+fn lines_of_keys(text: &str, table: &DeTable, prefix: &str) -> HashMap<String, Place> {
+    let mut places = HashMap::new();
+    for (name, value) in table {
+        let key = format!("{prefix}{}", name.get_ref());
+        if let DeValue::Table(inner) = value.get_ref() {
+            places.extend(lines_of_keys(text, inner, &format!("{key}.")));
+        }
+        places.insert(key, Place::Line(line_at(text, name.span().start)));
+    }
+    places
+}
+
+fn line_at(text: &str, offset: usize) -> usize {
+    1 + text.as_bytes()[..offset.min(text.len())]
+        .iter()
+        .filter(|&&byte| byte == b'\n')
+        .count()
+}

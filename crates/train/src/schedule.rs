@@ -1,0 +1,145 @@
+//! The learning rate as a pure function of the step (§5.3).
+//!
+//! No state: a continued run asks for step 5001 and gets what an uninterrupted one got. The values
+//! come from the recipe's `[schedule]`; the trainer asks once per step.
+
+use crate::recipe::{ScheduleKind, ScheduleSection};
+
+/// A learning-rate curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schedule {
+    settings: ScheduleSection,
+    d_model: usize,
+}
+
+impl Schedule {
+    /// The curve that a recipe describes; `noam` scales it by the width of the model.
+    pub fn new(settings: &ScheduleSection, d_model: usize) -> Self {
+        Schedule {
+            settings: settings.clone(),
+            d_model,
+        }
+    }
+
+    /// The rate of a step; the first step is 1, and 0 counts as 1.
+    pub fn rate(&self, step: usize) -> f64 {
+        let step = step.max(1) as f64;
+        let warmup = self.settings.warmup as f64;
+        let ScheduleSection {
+            factor,
+            learning_rate: peak,
+            min_learning_rate: min,
+            ..
+        } = self.settings;
+        match self.settings.kind {
+            ScheduleKind::Noam => {
+                let width = (self.d_model as f64).powf(-0.5);
+                factor * width * step.powf(-0.5).min(step * warmup.powf(-1.5))
+            }
+            _ if step < warmup => peak * step / warmup,
+            ScheduleKind::InverseSqrt => (peak * (warmup.max(1.0) / step).sqrt()).max(min),
+            ScheduleKind::Cosine => {
+                let total = self.settings.total_steps as f64;
+                let progress = ((step - warmup) / (total - warmup)).min(1.0);
+                min + (peak - min) * 0.5 * (1.0 + (std::f64::consts::PI * progress).cos())
+            }
+            ScheduleKind::Constant => peak,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(kind: ScheduleKind, change: impl FnOnce(&mut ScheduleSection)) -> Schedule {
+        let mut settings = ScheduleSection {
+            kind,
+            ..ScheduleSection::default()
+        };
+        change(&mut settings);
+        Schedule::new(&settings, 512)
+    }
+
+    #[test]
+    fn noam_peaks_at_8_1e_4_at_step_3000_for_the_reproduction() {
+        let noam = schedule(ScheduleKind::Noam, |s| s.warmup = 3000);
+        assert!(
+            (noam.rate(3000) - 8.1e-4).abs() < 0.05e-4,
+            "{}",
+            noam.rate(3000)
+        );
+        let highest = (0..20_000).max_by(|&a, &b| noam.rate(a).total_cmp(&noam.rate(b)));
+        assert_eq!(highest, Some(3000));
+    }
+
+    #[test]
+    fn noam_is_the_formula_of_the_paper() {
+        let noam = schedule(ScheduleKind::Noam, |s| s.factor = 2.0);
+        for step in [1usize, 2, 100, 3999, 4000, 4001, 100_000] {
+            let s = step as f64;
+            let by_hand = 2.0 / 512f64.sqrt() * (1.0 / s.sqrt()).min(s / 4000f64.powf(1.5));
+            assert!(
+                (noam.rate(step) / by_hand - 1.0).abs() < 1e-12,
+                "step {step}"
+            );
+        }
+    }
+
+    #[test]
+    fn step_zero_counts_as_one() {
+        for kind in [
+            ScheduleKind::Noam,
+            ScheduleKind::InverseSqrt,
+            ScheduleKind::Constant,
+        ] {
+            let schedule = schedule(kind, |_| ());
+            assert_eq!(schedule.rate(0), schedule.rate(1));
+            assert!(schedule.rate(0) > 0.0);
+        }
+    }
+
+    #[test]
+    fn inverse_sqrt_reaches_its_peak_after_the_warmup_and_halves_at_four_times_that() {
+        let curve = schedule(ScheduleKind::InverseSqrt, |s| s.warmup = 100);
+        assert_eq!(curve.rate(50), 0.5e-3);
+        assert_eq!(curve.rate(100), 1e-3);
+        assert_eq!(curve.rate(400), 0.5e-3);
+    }
+
+    #[test]
+    fn inverse_sqrt_does_not_fall_below_its_minimum() {
+        let curve = schedule(ScheduleKind::InverseSqrt, |s| s.min_learning_rate = 1e-4);
+        assert_eq!(curve.rate(100_000_000), 1e-4);
+    }
+
+    #[test]
+    fn inverse_sqrt_without_warmup_starts_at_its_peak() {
+        let curve = schedule(ScheduleKind::InverseSqrt, |s| s.warmup = 0);
+        assert_eq!(curve.rate(1), 1e-3);
+        assert_eq!(curve.rate(4), 0.5e-3);
+    }
+
+    #[test]
+    fn cosine_goes_from_peak_over_half_to_minimum_and_stays_there() {
+        let curve = schedule(ScheduleKind::Cosine, |s| {
+            (s.warmup, s.total_steps, s.min_learning_rate) = (100, 300, 1e-5);
+        });
+        assert_eq!(curve.rate(100), 1e-3);
+        assert!((curve.rate(200) - (1e-3 + 1e-5) / 2.0).abs() < 1e-12);
+        assert!((curve.rate(300) - 1e-5).abs() < 1e-15);
+        assert_eq!(curve.rate(300), curve.rate(5000));
+    }
+
+    #[test]
+    fn constant_is_constant_after_the_warmup() {
+        let curve = schedule(ScheduleKind::Constant, |s| s.warmup = 10);
+        assert_eq!(curve.rate(5), 0.5e-3);
+        assert_eq!(curve.rate(10), 1e-3);
+        assert_eq!(curve.rate(99_999), 1e-3);
+        assert_eq!(
+            schedule(ScheduleKind::Constant, |s| s.warmup = 0).rate(1),
+            1e-3
+        );
+    }
+}
