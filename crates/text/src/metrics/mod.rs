@@ -22,6 +22,7 @@ mod ngrams;
 mod numpy;
 mod python_text;
 pub mod references;
+pub mod report;
 mod resampling;
 pub mod scorer;
 pub mod signature;
