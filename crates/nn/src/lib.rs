@@ -1,1 +1,18 @@
-//! stub
+//! Attention blocks and Transformer models on Burn, for any device Burn knows.
+//!
+//! Neighbours on the data path: `attentive-runtime` gives the architecture ([`ModelConfig`]) and the
+//! search trait that [`Transformer`] implements; `attentive-train` feeds batches to it.
+//! Read in this order: [`models::transformer`], [`attention`], [`layers`].
+//!
+//! [`ModelConfig`]: attentive_runtime::config::ModelConfig
+//! [`Transformer`]: models::transformer::Transformer
+
+pub mod attention;
+pub mod device;
+pub mod error;
+pub mod layers;
+pub mod mask;
+pub mod models;
+pub mod noise;
+pub mod ops;
+pub mod parameters;

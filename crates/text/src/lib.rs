@@ -9,6 +9,17 @@
 //! - [`metrics`] scores translations: BLEU, chrF and TER as sacreBLEU computes them.
 //! - [`special`] holds the four ids that every vocabulary starts with.
 //! - [`error`] holds the one error type; each message names the file, the line and the remedy.
+//!
+//! ```
+//! use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
+//!
+//! let corpus = ["ein Haus", "ein Haus am See", "zwei Häuser"];
+//! let options = TokenizerOptions { kind: TokenizerKind::Bpe, vocab_size: 270, ..Default::default() };
+//! let tokenizer = Tokenizer::train(&options, &mut corpus.into_iter())?;
+//! let ids = tokenizer.encode("drei Häuser 👍");
+//! assert_eq!(tokenizer.decode(&ids), "drei Häuser 👍"); // bytes it never saw come back too
+//! # Ok::<(), attentive_text::TextError>(())
+//! ```
 
 pub mod error;
 pub mod lines;

@@ -230,6 +230,14 @@ fn one_long_word_trains_and_comes_back() {
 }
 
 #[test]
+fn debug_output_is_short() {
+    assert_eq!(
+        format!("{:?}", TRAINED[0]),
+        "Tokenizer { kind: Bpe, vocab_size: 360 }"
+    );
+}
+
+#[test]
 fn clones_are_usable_from_other_threads() {
     let tokenizer = TRAINED[0].clone();
     let ids = std::thread::spawn(move || tokenizer.encode("Ein Mann"))

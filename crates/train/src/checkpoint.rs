@@ -223,3 +223,230 @@ pub(crate) fn restore_replaced(path: &Path) -> Result<(), StorageError> {
     }
     durable::rename(path, &original)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run() -> (tempfile::TempDir, RunDir) {
+        let dir = tempfile::tempdir().unwrap();
+        let run = RunDir::open_or_create(&dir.path().join("run")).unwrap();
+        (dir, run)
+    }
+
+    fn at(step: u64) -> Position {
+        Position {
+            step,
+            micro_step: 0,
+        }
+    }
+
+    fn save(run: &RunDir, step: u64, weights: &[u8]) -> PathBuf {
+        let writer = CheckpointWriter::begin(run, at(step), CheckpointKind::Epoch).unwrap();
+        writer.write("model.safetensors", weights).unwrap();
+        fs::write(writer.path().join("state.json"), "{}").unwrap();
+        writer.commit().unwrap()
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_committed_checkpoint_is_intact_and_has_its_name() {
+        let (_dir, run) = run();
+        let path = save(&run, 123, b"weights");
+        assert_eq!(path, run.path().join("checkpoints/step-000123"));
+        assert_eq!(
+            names(&path),
+            ["manifest.json", "model.safetensors", "state.json"]
+        );
+        let manifest = verify(&path).unwrap();
+        assert_eq!(manifest.kind, CheckpointKind::Epoch);
+        assert_eq!(manifest.files.len(), 2);
+        assert_eq!(manifest.files[0].bytes, 7);
+    }
+
+    #[test]
+    fn a_checkpoint_that_is_not_committed_leaves_no_trace() {
+        let (_dir, run) = run();
+        let writer = CheckpointWriter::begin(&run, at(1), CheckpointKind::Interval).unwrap();
+        writer.write("model.safetensors", b"half").unwrap();
+        assert_eq!(names(&run.checkpoints_path()).len(), 1);
+        assert_eq!(run.checkpoints().unwrap(), []);
+        drop(writer);
+        assert_eq!(names(&run.checkpoints_path()), Vec::<String>::new());
+    }
+
+    /// `/dev/full` refuses every write as a full disk does.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_said_so_and_keeps_the_earlier_checkpoint() {
+        let (_dir, run) = run();
+        let old = save(&run, 1, b"weights");
+        let writer = CheckpointWriter::begin(&run, at(2), CheckpointKind::Epoch).unwrap();
+        let weights = writer.path().join("model.safetensors");
+        std::os::unix::fs::symlink("/dev/full", &weights).unwrap();
+        let error = writer.write("model.safetensors", b"weights").unwrap_err();
+        let message = error.to_string();
+        assert!(matches!(error, StorageError::DiskFull { .. }), "{message}");
+        for part in ["the disk is full", "model.safetensors", "Free some space"] {
+            assert!(message.contains(part), "{message}");
+        }
+        drop(writer);
+        assert_eq!(names(&run.checkpoints_path()), ["step-000001"]);
+        assert_eq!(run.latest_intact().unwrap().checkpoint, Some(old));
+    }
+
+    #[test]
+    fn a_truncated_a_changed_and_a_missing_file_are_named_with_the_remedy() {
+        let (_dir, run) = run();
+        let old = save(&run, 1, b"weights");
+        let new = save(&run, 2, b"weights");
+        let weights = new.join("model.safetensors");
+        for (spoil, expected) in [
+            (
+                Some(&b"weig"[..]),
+                "model.safetensors has 4 bytes, expected 7",
+            ),
+            (Some(b"weightz"), "model.safetensors has checksum "),
+            (None, "model.safetensors is missing (expected 7 bytes)"),
+        ] {
+            match spoil {
+                Some(bytes) => fs::write(&weights, bytes).unwrap(),
+                None => fs::remove_file(&weights).unwrap(),
+            }
+            let message = verify(&new).unwrap_err().to_string();
+            assert!(message.contains(expected), "{message}");
+            assert!(message.contains(&new.display().to_string()), "{message}");
+            assert!(
+                message.contains(&format!("{} is intact", old.display())),
+                "{message}"
+            );
+        }
+        assert!(verify(&old).is_ok());
+    }
+
+    #[test]
+    fn every_damaged_file_is_named() {
+        let (_dir, run) = run();
+        let path = save(&run, 1, b"weights");
+        fs::write(path.join("model.safetensors"), b"").unwrap();
+        fs::remove_file(path.join("state.json")).unwrap();
+        let message = verify(&path).unwrap_err().to_string();
+        assert!(
+            message.contains("model.safetensors") && message.contains("state.json"),
+            "{message}"
+        );
+        assert!(
+            message.contains("No other checkpoint beside it is intact"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_truncated_manifest_is_damage_and_no_panic() {
+        let (_dir, run) = run();
+        let path = save(&run, 1, b"weights");
+        let manifest = fs::read(path.join("manifest.json")).unwrap();
+        for length in 0..manifest.len() - 2 {
+            fs::write(path.join("manifest.json"), &manifest[..length]).unwrap();
+            let message = verify(&path).unwrap_err().to_string();
+            assert!(
+                message.contains("manifest.json is not a manifest"),
+                "{length}: {message}"
+            );
+        }
+        fs::remove_file(path.join("manifest.json")).unwrap();
+        assert!(
+            verify(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("manifest.json cannot be read")
+        );
+    }
+
+    #[test]
+    fn a_checkpoint_of_the_same_step_is_replaced() {
+        let (_dir, run) = run();
+        save(&run, 5, b"old");
+        let path = save(&run, 5, b"new");
+        assert_eq!(fs::read(path.join("model.safetensors")).unwrap(), b"new");
+        assert!(verify(&path).is_ok());
+        assert_eq!(names(&run.checkpoints_path()), ["step-000005"]);
+    }
+
+    #[test]
+    fn a_replacement_that_was_cut_short_gives_back_the_old_checkpoint() {
+        let (dir, run) = run();
+        let path = save(&run, 5, b"old");
+        fs::rename(&path, replaced_name(&path)).unwrap();
+        drop(run);
+        let run = RunDir::open_or_create(&dir.path().join("run")).unwrap();
+        assert_eq!(run.latest_intact().unwrap().checkpoint, Some(path.clone()));
+        // And once the new one has its name, the old one goes.
+        let again = replaced_name(&path);
+        fs::create_dir(&again).unwrap();
+        drop(run);
+        RunDir::open_or_create(&dir.path().join("run")).unwrap();
+        assert!(path.exists() && !again.exists());
+    }
+
+    #[test]
+    fn a_model_beside_the_checkpoints_is_written_the_same_way() {
+        let (_dir, run) = run();
+        let writer = CheckpointWriter::begin_model(&run, "average").unwrap();
+        writer.write("model.safetensors", b"mean").unwrap();
+        let path = writer.commit().unwrap();
+        assert_eq!(path, run.path().join("average"));
+        assert_eq!(verify(&path).unwrap().kind, CheckpointKind::Model);
+        assert_eq!(run.checkpoints().unwrap(), []);
+    }
+
+    #[test]
+    fn positions_and_folder_names_are_the_same_thing() {
+        for (position, name) in [
+            (at(0), "step-000000"),
+            (at(123), "step-000123"),
+            (
+                Position {
+                    step: 123,
+                    micro_step: 4,
+                },
+                "step-000123-4",
+            ),
+            (at(12_345_678), "step-12345678"),
+        ] {
+            assert_eq!(position.folder_name(), name);
+            assert_eq!(Position::from_folder_name(name), Some(position));
+        }
+        for other in [
+            "step-",
+            "step-12",
+            "step-000001-0",
+            "step-000001-2-3",
+            ".tmp-step-000001-7",
+            "x",
+        ] {
+            assert_eq!(Position::from_folder_name(other), None, "{other}");
+        }
+        assert!(
+            at(123)
+                < Position {
+                    step: 123,
+                    micro_step: 4
+                }
+        );
+        assert!(
+            Position {
+                step: 123,
+                micro_step: 4
+            } < at(124)
+        );
+    }
+}

@@ -162,10 +162,7 @@ impl CorpusText {
         };
         if recipe.tokenizer.shared {
             let shared = Tokenizer::train(&options, &mut src().chain(tgt()))?;
-            return Ok(Tokenizers {
-                src: shared.clone(),
-                tgt: shared,
-            });
+            return Ok(Tokenizers::shared(shared));
         }
         let src = Tokenizer::train(&options, &mut src())?;
         let tgt = Tokenizer::train(&options, &mut tgt())?;
@@ -312,4 +309,233 @@ fn encode(text: &ParallelCorpus, tokenizers: &Tokenizers, longest: usize) -> (Ve
         pairs.push(Pair { src, tgt: framed });
     }
     (pairs, report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            std::fs::write(dir.path().join(name), text).unwrap();
+        }
+        dir
+    }
+
+    /// A word-level recipe on `a.de` and `a.en` of the folder.
+    fn recipe(dir: &tempfile::TempDir, overrides: &[&str]) -> Recipe {
+        let text = format!(
+            "[data]\ndir = {:?}\nsrc = \"a.de\"\ntgt = \"a.en\"\n[tokenizer]\nkind = \"word\"\n\
+             vocab_size = 0\nmin_frequency = 1\nshared = false\n",
+            dir.path()
+        );
+        let overrides: Vec<String> = overrides.iter().map(|text| text.to_string()).collect();
+        Recipe::from_toml_str("test", &text, &overrides).unwrap()
+    }
+
+    fn load(recipe: &Recipe) -> (Tokenizers, Corpus) {
+        let text = CorpusText::read(recipe).unwrap();
+        let tokenizers = text.train_tokenizers(recipe).unwrap();
+        let corpus = text.encode(recipe, &tokenizers).unwrap();
+        (tokenizers, corpus)
+    }
+
+    #[test]
+    fn sources_end_in_eos_and_targets_stand_between_bos_and_eos() {
+        let dir = folder(&[
+            ("a.de", "ein Hund\neine Katze\n"),
+            ("a.en", "a dog\na cat\n"),
+        ]);
+        let (tokenizers, corpus) = load(&recipe(&dir, &[]));
+        assert_eq!(corpus.train.len(), 2);
+        let [first, _] = &corpus.train[..] else {
+            panic!()
+        };
+        assert_eq!((first.src.len(), first.tgt.len()), (3, 4));
+        assert_eq!((first.src[2], first.tgt[0], first.tgt[3]), (EOS, BOS, EOS));
+        assert_eq!(tokenizers.src.decode(&first.src), "ein Hund");
+        assert_eq!(tokenizers.tgt.decode(&first.tgt), "a dog");
+        assert_eq!(
+            (
+                corpus.train_report.src_tokens,
+                corpus.train_report.tgt_tokens
+            ),
+            (6, 6)
+        );
+    }
+
+    #[test]
+    fn empty_and_too_long_pairs_are_left_out_and_counted() {
+        let dir = folder(&[
+            ("a.de", "a\n\nb\nc\na b c d\n"),
+            ("a.en", "A\nB\n \nC D E F G\nA\n"),
+        ]);
+        let (_, corpus) = load(&recipe(&dir, &["data.max_length=3"]));
+        let report = &corpus.train_report;
+        assert_eq!((report.read, report.empty, report.too_long), (5, 2, 2));
+        assert_eq!(report.first_too_long, Some((4, 5)));
+        assert_eq!(corpus.train.len(), 1);
+        let shown = report.to_string();
+        assert!(shown.contains("1 of 5 pairs"), "{shown}");
+        assert!(shown.contains("2 left out with an empty side"), "{shown}");
+        assert!(
+            shown.contains("2 left out as too long, first pair 4 with 5 tokens"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn a_pair_of_exactly_the_maximum_length_stays() {
+        let dir = folder(&[("a.de", "a b c\n"), ("a.en", "a b c\n")]);
+        assert_eq!(load(&recipe(&dir, &["data.max_length=3"])).1.train.len(), 1);
+    }
+
+    #[test]
+    fn a_corpus_of_which_nothing_is_left_is_an_error_with_the_reason() {
+        let dir = folder(&[("a.de", "a b c\n"), ("a.en", "a b c\n")]);
+        let recipe = recipe(&dir, &["data.max_length=2"]);
+        let text = CorpusText::read(&recipe).unwrap();
+        let tokenizers = text.train_tokenizers(&recipe).unwrap();
+        let message = text.encode(&recipe, &tokenizers).unwrap_err().to_string();
+        assert!(
+            message.contains("none of the 1 training pairs can be used"),
+            "{message}"
+        );
+        assert!(message.contains("1 have more than 2 tokens"), "{message}");
+    }
+
+    #[test]
+    fn unknown_words_are_counted() {
+        let dir = folder(&[("a.de", "x y\nx z\n"), ("a.en", "x\nx\n")]);
+        let (_, corpus) = load(&recipe(&dir, &["tokenizer.min_frequency=2"]));
+        assert_eq!(
+            (
+                corpus.train_report.src_unknown,
+                corpus.train_report.tgt_unknown
+            ),
+            (2, 0)
+        );
+        let shown = corpus.train_report.to_string();
+        assert!(shown.contains("<unk> is 33.3% of the source"), "{shown}");
+    }
+
+    #[test]
+    fn validation_keeps_every_line_for_bleu() {
+        let dir = folder(&[
+            ("a.de", "a b\n"),
+            ("a.en", "a b\n"),
+            ("v.de", "a\na b a b\n\n"),
+            ("v.en", "a\na b a b\nb\n"),
+        ]);
+        let overrides = [
+            "data.val_src=v.de",
+            "data.val_tgt=v.en",
+            "data.max_length=2",
+        ];
+        let (_, corpus) = load(&recipe(&dir, &overrides));
+        assert_eq!(
+            (corpus.val.len(), corpus.val_src.len(), corpus.val_tgt.len()),
+            (1, 3, 3)
+        );
+        assert_eq!(
+            (corpus.val_report.empty, corpus.val_report.too_long),
+            (1, 1)
+        );
+    }
+
+    #[test]
+    fn the_vocabulary_is_also_counted_over_the_extra_files() {
+        let dir = folder(&[
+            ("a.de", "x\n"),
+            ("a.en", "x\n"),
+            ("more.de", "y\n"),
+            ("more.en", "z\n"),
+        ]);
+        let (alone, _) = load(&recipe(&dir, &[]));
+        let overrides = ["data.vocab_src=more.de", "data.vocab_tgt=more.en"];
+        let (more, corpus) = load(&recipe(&dir, &overrides));
+        assert_eq!((alone.src.id("y"), alone.tgt.id("z")), (None, None));
+        assert!(more.src.id("y").is_some() && more.tgt.id("z").is_some());
+        assert_eq!((more.src.id("z"), more.tgt.id("y")), (None, None));
+        assert_eq!(corpus.train.len(), 1);
+    }
+
+    #[test]
+    fn a_shared_vocabulary_knows_both_sides() {
+        let dir = folder(&[("a.de", "Hund\n"), ("a.en", "dog\n")]);
+        let (tokenizers, _) = load(&recipe(&dir, &["tokenizer.shared=true"]));
+        assert!(tokenizers.is_shared());
+        assert!(tokenizers.src.id("dog").is_some() && tokenizers.tgt.id("Hund").is_some());
+    }
+
+    #[test]
+    fn all_missing_files_are_named_at_once() {
+        let dir = folder(&[("a.de", "x\n")]);
+        let overrides = ["data.val_src=v.de", "data.val_tgt=v.en"];
+        let message = CorpusText::read(&recipe(&dir, &overrides))
+            .unwrap_err()
+            .to_string();
+        for file in ["a.en", "v.de", "v.en"] {
+            assert!(message.contains(file), "{message}");
+        }
+        assert!(
+            !message.contains("a.de\n") && message.contains("data.dir"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn unequal_files_are_named_even_if_the_totals_agree() {
+        let files = [
+            ("a.de", "1\n2\n"),
+            ("b.de", "3\n"),
+            ("a.en", "1\n"),
+            ("b.en", "2\n3\n"),
+        ];
+        let dir = folder(&files);
+        let overrides = [
+            "data.src=[\"a.de\", \"b.de\"]",
+            "data.tgt=[\"a.en\", \"b.en\"]",
+        ];
+        let message = CorpusText::read(&recipe(&dir, &overrides))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            message.contains("a.de") && message.contains("a.en"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_changed_corpus_is_told_by_file_and_side_and_a_moved_one_is_not() {
+        let dir = folder(&[("a.de", "ein Hund\n"), ("a.en", "a dog\n")]);
+        let before = CorpusText::read(&recipe(&dir, &[])).unwrap().fingerprint;
+        let moved = folder(&[("a.de", "ein Hund\n"), ("a.en", "a dog\n")]);
+        let same = CorpusText::read(&recipe(&moved, &[])).unwrap().fingerprint;
+        assert_eq!(before.differences(&same), Vec::<String>::new());
+        std::fs::write(moved.path().join("a.en"), "a cat\n").unwrap();
+        let changed = CorpusText::read(&recipe(&moved, &[])).unwrap().fingerprint;
+        let found = before.differences(&changed);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("training target file a.en"), "{found:?}");
+    }
+
+    #[test]
+    fn a_synthetic_task_needs_no_files() {
+        let text = "[data]\nsynthetic = { task = \"copy\", lines = 30, val_lines = 7 }\n[tokenizer]\n\
+                    kind = \"word\"\nvocab_size = 0\nmin_frequency = 1\n";
+        let (tokenizers, corpus) = load(&Recipe::from_toml_str("test", text, &[]).unwrap());
+        assert_eq!(
+            (corpus.train.len(), corpus.val.len(), corpus.val_src.len()),
+            (30, 7, 7)
+        );
+        assert!(
+            corpus
+                .train
+                .iter()
+                .all(|pair| pair.src[..] == pair.tgt[1..])
+        );
+        assert!(tokenizers.src.vocab_size() <= 30);
+    }
 }

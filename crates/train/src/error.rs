@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use attentive_nn::error::NnError;
 use attentive_runtime::error::RuntimeError;
 use attentive_text::error::TextError;
 
@@ -24,6 +25,27 @@ pub enum TrainError {
     /// Reading or writing a model directory.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
+    /// Loading a model onto a device.
+    #[error(transparent)]
+    Nn(#[from] NnError),
+    /// The architecture does not hold together once the vocabularies are known.
+    #[error("the model cannot be built:{}", problems.iter().map(|one| format!("\n  {one}")).collect::<String>())]
+    Architecture {
+        /// One sentence per problem.
+        problems: Vec<String>,
+    },
+    /// Training diverged.
+    #[error(
+        "{message}. This happened {times} times in a row, so the run stops; its last checkpoint is intact. \
+         Lower the learning rate (`schedule.factor` or `schedule.learning_rate`), lengthen \
+         `schedule.warmup`, or set `training.clip_norm`"
+    )]
+    NotFinite {
+        /// What was not finite, and where.
+        message: String,
+        /// Times in a row.
+        times: u64,
+    },
     /// The run's folder and its checkpoints.
     #[error(transparent)]
     Storage(#[from] StorageError),

@@ -14,22 +14,29 @@
 //!   [`metrics_log`] its history; all of them write through [`durable`].
 //! - [`error`] holds the one error type.
 
+pub mod average;
 pub mod batches;
 pub mod checkpoint;
 pub mod corpus;
 pub mod durable;
+pub mod ema;
 pub mod error;
+pub mod evaluation;
+pub mod events;
 pub mod fingerprint;
+pub mod forward;
 pub mod manifest;
 pub mod metrics_log;
+pub mod optimizer;
 pub mod random;
 pub mod recipe;
 pub mod run_dir;
 pub mod schedule;
+pub mod snapshot;
+mod start;
 pub mod state;
 pub mod synthetic;
-
-// On Burn: pub mod ema; pub mod loss; pub mod optimizer; pub mod trainer;
+pub mod trainer;
 
 pub use error::{Result, TrainError};
 pub use recipe::Recipe;

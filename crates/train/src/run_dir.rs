@@ -254,3 +254,185 @@ fn lock(run: &Path) -> Result<File, StorageError> {
         Err(TryLockError::Error(source)) => Err(StorageError::io("lock", &path, source)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::CheckpointWriter;
+
+    fn run() -> (tempfile::TempDir, RunDir) {
+        let dir = tempfile::tempdir().unwrap();
+        let run = RunDir::open_or_create(&dir.path().join("new/run")).unwrap();
+        (dir, run)
+    }
+
+    fn save(run: &RunDir, step: u64, micro_step: u64, kind: CheckpointKind) -> PathBuf {
+        let writer = CheckpointWriter::begin(run, Position { step, micro_step }, kind).unwrap();
+        writer.write("model.safetensors", b"weights").unwrap();
+        writer.commit().unwrap()
+    }
+
+    fn left(run: &RunDir) -> Vec<u64> {
+        run.checkpoints()
+            .unwrap()
+            .iter()
+            .map(|(position, _)| position.step)
+            .collect()
+    }
+
+    #[test]
+    fn a_new_run_has_nothing_to_continue() {
+        let (_dir, run) = run();
+        let latest = run.latest_intact().unwrap();
+        assert!(latest.checkpoint.is_none() && latest.damaged.is_empty());
+        assert!(run.checkpoints_path().is_dir());
+    }
+
+    #[test]
+    fn the_newest_intact_checkpoint_is_found_and_the_damaged_ones_are_told() {
+        let (_dir, run) = run();
+        let oldest = save(&run, 9, 0, CheckpointKind::Epoch);
+        let middle = save(&run, 10, 0, CheckpointKind::Epoch);
+        let newest = save(&run, 10, 3, CheckpointKind::Interval);
+        assert_eq!(
+            run.latest_intact().unwrap().checkpoint,
+            Some(newest.clone())
+        );
+        fs::write(newest.join("model.safetensors"), "wei").unwrap();
+        let latest = run.latest_intact().unwrap();
+        assert_eq!(latest.checkpoint, Some(middle.clone()));
+        assert_eq!(latest.damaged.len(), 1);
+        let message = latest.damaged[0].to_string();
+        assert!(
+            message.contains("model.safetensors has 3 bytes, expected 7"),
+            "{message}"
+        );
+        assert!(message.contains("step-000010 is intact"), "{message}");
+        fs::remove_dir_all(middle).unwrap();
+        assert_eq!(run.latest_intact().unwrap().checkpoint, Some(oldest));
+    }
+
+    #[test]
+    fn a_run_with_only_damaged_checkpoints_is_not_begun_anew_in_silence() {
+        let (_dir, run) = run();
+        for step in [1, 2] {
+            let path = save(&run, step, 0, CheckpointKind::Epoch);
+            fs::remove_file(path.join("model.safetensors")).unwrap();
+        }
+        let message = run.latest_intact().unwrap_err().to_string();
+        assert!(message.contains("no checkpoint of"), "{message}");
+        assert!(
+            message.contains("step-000001") && message.contains("step-000002"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn links_are_relative_and_move_with_the_run() {
+        let (dir, run) = run();
+        let path = save(&run, 7, 0, CheckpointKind::Epoch);
+        run.point(Link::Best, &path).unwrap();
+        run.point(Link::Last, &path).unwrap();
+        let link = fs::read_link(run.path().join("best")).unwrap();
+        assert_eq!(link, Path::new("checkpoints/step-000007"));
+        assert_eq!(run.target(Link::Last), Some(path));
+        drop(run);
+        fs::rename(dir.path().join("new"), dir.path().join("moved")).unwrap();
+        let moved = RunDir::open_or_create(&dir.path().join("moved/run")).unwrap();
+        let target = moved.target(Link::Best).unwrap();
+        assert!(target.join("model.safetensors").is_file());
+    }
+
+    #[test]
+    fn a_link_to_nothing_is_no_target() {
+        let (_dir, run) = run();
+        assert_eq!(run.target(Link::Best), None);
+        run.point(Link::Best, Path::new("checkpoints/step-000001"))
+            .unwrap();
+        assert_eq!(run.target(Link::Best), None);
+    }
+
+    #[test]
+    fn pruning_keeps_the_newest_and_what_the_links_point_to() {
+        let (_dir, run) = run();
+        let paths: Vec<PathBuf> = (1..=6)
+            .map(|step| save(&run, step, 0, CheckpointKind::Interval))
+            .collect();
+        run.point(Link::Best, &paths[1]).unwrap();
+        run.point(Link::Last, &paths[5]).unwrap();
+        let removed = run.prune(2, 0).unwrap();
+        assert_eq!(left(&run), [2, 5, 6]);
+        assert_eq!(
+            removed,
+            [paths[3].clone(), paths[2].clone(), paths[0].clone()]
+        );
+        run.prune(0, 0).unwrap();
+        assert_eq!(left(&run), [2, 6]);
+    }
+
+    #[test]
+    fn pruning_keeps_the_epochs_that_are_to_be_averaged() {
+        let (_dir, run) = run();
+        for step in 1..=8 {
+            let kind = if step % 2 == 0 {
+                CheckpointKind::Epoch
+            } else {
+                CheckpointKind::Interval
+            };
+            save(&run, step, 0, kind);
+        }
+        run.prune(1, 3).unwrap();
+        assert_eq!(left(&run), [4, 6, 8]);
+        let epochs = run.epoch_checkpoints().unwrap();
+        assert_eq!(epochs.len(), 3);
+        assert!(epochs[0].ends_with("step-000004"));
+    }
+
+    #[test]
+    fn what_an_interrupted_process_left_is_cleaned_up() {
+        let (dir, run) = run();
+        let kept = save(&run, 1, 0, CheckpointKind::Epoch);
+        let half = run.checkpoints_path().join(".tmp-step-000002-4711");
+        fs::create_dir(&half).unwrap();
+        fs::write(half.join("model.safetensors"), "half").unwrap();
+        let file = run.path().join(".tmp-recipe.toml-4711");
+        fs::write(&file, "half").unwrap();
+        durable::point(
+            &run.path().join(".tmp-best-4711"),
+            Path::new("checkpoints/step-000001"),
+        )
+        .unwrap();
+        drop(run);
+        let run = RunDir::open_or_create(&dir.path().join("new/run")).unwrap();
+        assert!(!half.exists() && !file.exists());
+        assert!(!run.path().join(".tmp-best-4711").is_symlink());
+        assert!(kept.join("model.safetensors").is_file());
+    }
+
+    #[test]
+    fn two_trainings_cannot_write_one_run() {
+        let (dir, run) = run();
+        let error = RunDir::open_or_create(run.path()).unwrap_err();
+        assert!(matches!(error, StorageError::Locked { .. }), "{error}");
+        drop(run);
+        RunDir::open_or_create(&dir.path().join("new/run")).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_holds_something_else_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("thesis.tex"), "").unwrap();
+        let message = RunDir::open_or_create(dir.path()).unwrap_err().to_string();
+        assert!(message.contains("thesis.tex"), "{message}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_in_place_of_the_folder_is_an_error_with_its_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run");
+        fs::write(&path, "").unwrap();
+        let message = RunDir::open_or_create(&path).unwrap_err().to_string();
+        assert!(message.contains(&path.display().to_string()), "{message}");
+    }
+}

@@ -17,7 +17,7 @@ pub(super) fn load(path: &Path) -> Result<Tokenizer> {
         source,
     })?;
     parse(&bytes)
-        .map(|inner| Tokenizer(Arc::new(inner)))
+        .map(Tokenizer)
         .map_err(|problem| TextError::TokenizerFile {
             path: path.to_path_buf(),
             problem,
@@ -42,9 +42,9 @@ fn parse(bytes: &[u8]) -> std::result::Result<Inner, String> {
     let value: Value =
         serde_json::from_str(json).map_err(|error| format!("it is not complete JSON ({error})"))?;
     if value.get("format").is_some() {
-        WordTokenizer::from_json(json).map(Inner::Words)
+        WordTokenizer::from_json(json).map(|words| Inner::Words(Arc::new(words)))
     } else if value.get("model").is_some() {
-        SubwordTokenizer::from_json(json).map(Inner::Subword)
+        SubwordTokenizer::from_json(json).map(|subword| Inner::Subword(Arc::new(subword)))
     } else {
         Err("it has neither a `format` (word lists) nor a `model` (subwords)".to_owned())
     }

@@ -12,6 +12,7 @@ mod vocabulary;
 mod words;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,32 +23,31 @@ use subword::SubwordTokenizer;
 use words::WordTokenizer;
 
 /// A trained tokenizer; cloning is cheap, as clones share the vocabulary.
-#[derive(Clone, Debug)]
-pub struct Tokenizer(Arc<Inner>);
+#[derive(Clone)]
+pub struct Tokenizer(Inner);
 
-#[derive(Debug)]
+#[derive(Clone)]
 enum Inner {
-    Words(WordTokenizer),
-    Subword(SubwordTokenizer),
+    Words(Arc<WordTokenizer>),
+    Subword(Arc<SubwordTokenizer>),
 }
 
 impl Tokenizer {
     /// Learns a vocabulary from lines of text. The same text and options give the same tokenizer,
     /// byte for byte, in every process.
-    pub fn train<'t>(
+    pub fn train(
         options: &TokenizerOptions,
-        texts: &mut dyn Iterator<Item = &'t str>,
+        texts: &mut dyn Iterator<Item = &str>,
     ) -> Result<Self> {
         options.check()?;
-        let inner = match options.kind {
+        Ok(Self(match options.kind {
             TokenizerKind::Word | TokenizerKind::Tabs => {
-                Inner::Words(WordTokenizer::train(options, texts)?)
+                Inner::Words(Arc::new(WordTokenizer::train(options, texts)?))
             }
             TokenizerKind::Bpe | TokenizerKind::Unigram => {
-                Inner::Subword(SubwordTokenizer::train(options, texts)?)
+                Inner::Subword(Arc::new(SubwordTokenizer::train(options, texts)?))
             }
-        };
-        Ok(Self(Arc::new(inner)))
+        }))
     }
 
     /// Loads a tokenizer that [`Tokenizer::save`] wrote.
@@ -64,7 +64,7 @@ impl Tokenizer {
     /// The ids of a text, without `<s>` and `</s>`. A text that spells out a special token, such
     /// as `</s>`, is ordinary text and never gives that token's id.
     pub fn encode(&self, text: &str) -> Vec<u32> {
-        match &*self.0 {
+        match &self.0 {
             Inner::Words(words) => words.encode(text),
             Inner::Subword(subword) => subword.encode(text),
         }
@@ -83,7 +83,7 @@ impl Tokenizer {
     ///
     /// Ids beyond the vocabulary are shown as `<unk>` too.
     pub fn decode(&self, ids: &[u32]) -> String {
-        match &*self.0 {
+        match &self.0 {
             Inner::Words(words) => words.decode(ids),
             Inner::Subword(subword) => subword.decode(ids),
         }
@@ -91,7 +91,7 @@ impl Tokenizer {
 
     /// How one id is shown to people; see [`Tokenizer::pieces`].
     pub fn label(&self, id: u32) -> String {
-        match &*self.0 {
+        match &self.0 {
             Inner::Words(words) => words.vocabulary().shown(id).to_owned(),
             Inner::Subword(subword) => subword.label(id),
         }
@@ -114,7 +114,7 @@ impl Tokenizer {
 
     /// Which kind of tokenizer this is.
     pub fn kind(&self) -> TokenizerKind {
-        match &*self.0 {
+        match &self.0 {
             Inner::Words(words) => words.kind(),
             Inner::Subword(subword) => subword.kind(),
         }
@@ -130,17 +130,28 @@ impl Tokenizer {
     }
 
     fn vocabulary(&self) -> &vocabulary::Vocabulary {
-        match &*self.0 {
+        match &self.0 {
             Inner::Words(words) => words.vocabulary(),
             Inner::Subword(subword) => subword.vocabulary(),
         }
     }
 
     fn to_json(&self) -> Result<String> {
-        match &*self.0 {
+        match &self.0 {
             Inner::Words(words) => Ok(words.to_json()),
             Inner::Subword(subword) => subword.to_json(),
         }
+    }
+}
+
+/// Short, as whole vocabularies drown every message that they stand in.
+impl fmt::Debug for Tokenizer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = formatter.debug_struct("Tokenizer");
+        shown
+            .field("kind", &self.kind())
+            .field("vocab_size", &self.vocab_size())
+            .finish()
     }
 }
 

@@ -4,7 +4,6 @@
 //! them. Sizes of the network are checked by `attentive-runtime`, which owns their rules.
 
 use attentive_runtime::config::{PositionKind, Tying};
-use attentive_text::tokenizer::TokenizerKind;
 
 use super::{
     BestBy, Data, LossKind, OptimizerKind, Recipe, ScheduleKind, ScheduleSection, Synthetic,
@@ -118,15 +117,10 @@ fn check_synthetic(data: &Data, synthetic: &Synthetic, found: &mut Found) {
 }
 
 fn check_tokenizer(recipe: &Recipe, found: &mut Found) {
-    let tokenizer = &recipe.tokenizer;
-    let subword = matches!(tokenizer.kind, TokenizerKind::Bpe | TokenizerKind::Unigram);
-    found.require(!(subword && tokenizer.vocab_size == 0), || {
-        format!(
-            "`tokenizer.vocab_size` (0) must say how many tokens `tokenizer.kind` (\"{}\") learns, \
-             such as 8000",
-            tokenizer.kind
-        )
-    });
+    if let Err(error) = recipe.tokenizer.options().check() {
+        let message = error.to_string();
+        found.push(&message.replace("`vocab_size`", "`tokenizer.vocab_size`"));
+    }
 }
 
 fn check_model(recipe: &Recipe, found: &mut Found) {
@@ -198,8 +192,8 @@ fn check_schedule(schedule: &ScheduleSection, found: &mut Found) {
     if schedule.kind == ScheduleKind::Cosine {
         found.require(schedule.total_steps > schedule.warmup, || {
             format!(
-                "`schedule.total_steps` ({}) must be more than `schedule.warmup` ({}): the cosine \
-                 comes down between them",
+                "`schedule.kind` (\"cosine\") needs `schedule.total_steps` ({}) to be more than \
+                 `schedule.warmup` ({}): it comes down between them",
                 schedule.total_steps, schedule.warmup
             )
         });

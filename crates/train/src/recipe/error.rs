@@ -45,9 +45,10 @@ pub enum Place {
 }
 
 impl Problem {
-    /// The section of the first key that the message names.
-    pub(super) fn section(&self) -> Option<String> {
-        keys_in(&self.message).first().map(|key| section_of(key))
+    /// The sections of the keys that the message names, those it suggests included.
+    pub(super) fn sections(&self) -> Vec<String> {
+        let keys = keys_in(&self.message);
+        keys.iter().map(|key| section_of(key)).collect()
     }
 }
 

@@ -8,6 +8,7 @@ mod check;
 mod compare;
 mod defaults;
 mod error;
+mod keys;
 mod parse;
 mod sections;
 
@@ -64,7 +65,7 @@ impl Recipe {
         let document = parse::read(text, overrides);
         let mut problems = document.problems;
         // A section with a misspelt key says nothing reliable about what the section means.
-        let unsure: Vec<String> = problems.iter().filter_map(Problem::section).collect();
+        let unsure: Vec<String> = problems.iter().flat_map(Problem::sections).collect();
         for message in check::problems(&document.recipe) {
             let keys = error::keys_in(&message);
             let known = keys

@@ -11,7 +11,8 @@ use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
 use super::error::{Place, Problem};
-use super::{Model, Recipe, Synthetic};
+use super::keys::Known;
+use super::{Model, Recipe};
 
 /// What a file and its overrides say.
 pub(super) struct Document {
@@ -40,7 +41,14 @@ pub(super) fn read(text: &str, overrides: &[String]) -> Document {
     if errors.is_empty() {
         let values: Table = toml::from_str(text).unwrap_or_default();
         let places = lines_of_keys(text, parsed.get_ref(), "");
-        known.walk(&values, "", &places, &mut settings, &mut document.problems);
+        walk(
+            &known,
+            &values,
+            "",
+            &places,
+            &mut settings,
+            &mut document.problems,
+        );
     } else {
         document.unreadable = true;
         document.problems.extend(errors.iter().map(|error| Problem {
@@ -49,7 +57,13 @@ pub(super) fn read(text: &str, overrides: &[String]) -> Document {
         }));
     }
     for text in overrides {
-        known.read_override(text, &mut settings, &mut document.problems);
+        match read_override(&known, text) {
+            Ok(setting) => settings.push(setting),
+            Err(message) => document.problems.push(Problem {
+                place: Place::Override(text.clone()),
+                message,
+            }),
+        }
     }
 
     let mut table = Table::new();
@@ -120,155 +134,66 @@ impl Setting {
     }
 }
 
-/// Every key that a recipe may have, `section.key`, and every section.
-struct Known {
-    keys: Vec<String>,
-    sections: Vec<String>,
-}
-
-impl Known {
-    fn new() -> Self {
-        let mut complete = Recipe::default();
-        complete.data.synthetic = Some(Synthetic::default());
-        let table = Table::try_from(&complete).unwrap_or_default();
-        let mut known = Known {
-            keys: Vec::new(),
-            sections: Vec::new(),
-        };
-        known.collect(&table, "");
-        known
-    }
-
-    fn collect(&mut self, table: &Table, prefix: &str) {
-        for (name, value) in table {
-            let key = format!("{prefix}{name}");
-            match value {
-                Value::Table(inner) => {
-                    self.collect(inner, &format!("{key}."));
-                    self.sections.push(key);
-                }
-                _ => self.keys.push(key),
-            }
-        }
-    }
-
-    fn walk(
-        &self,
-        table: &Table,
-        prefix: &str,
-        places: &HashMap<String, Place>,
-        settings: &mut Vec<Setting>,
-        problems: &mut Vec<Problem>,
-    ) {
-        for (name, value) in table {
-            let key = format!("{prefix}{name}");
-            let place = places.get(&key).cloned().unwrap_or(Place::Recipe);
-            match (self.is_section(&key), value) {
-                (true, Value::Table(inner)) => {
-                    // An empty `[data.synthetic]` still says that the task is synthetic.
-                    if inner.is_empty() {
-                        settings.push(Setting {
-                            key: key.clone(),
-                            value: value.clone(),
-                            place,
-                        });
-                    }
-                    self.walk(inner, &format!("{key}."), places, settings, problems);
-                }
-                (true, _) => problems.push(Problem {
-                    place,
-                    message: format!("`{key}` is a section: write [{key}] and its keys below it"),
-                }),
-                (false, _) => match self.refuse(&key) {
-                    None => settings.push(Setting {
-                        key,
+/// Takes the settings out of a table, and what is no setting as a problem.
+fn walk(
+    known: &Known,
+    table: &Table,
+    prefix: &str,
+    places: &HashMap<String, Place>,
+    settings: &mut Vec<Setting>,
+    problems: &mut Vec<Problem>,
+) {
+    for (name, value) in table {
+        let key = format!("{prefix}{name}");
+        let place = places.get(&key).cloned().unwrap_or(Place::Recipe);
+        match (known.is_section(&key), value) {
+            (true, Value::Table(inner)) => {
+                // An empty `[data.synthetic]` still says that the task is synthetic.
+                if inner.is_empty() {
+                    settings.push(Setting {
+                        key: key.clone(),
                         value: value.clone(),
                         place,
-                    }),
-                    Some(message) => problems.push(Problem { place, message }),
-                },
+                    });
+                }
+                walk(known, inner, &format!("{key}."), places, settings, problems);
             }
-        }
-    }
-
-    fn read_override(&self, text: &str, settings: &mut Vec<Setting>, problems: &mut Vec<Problem>) {
-        let place = Place::Override(text.to_owned());
-        let Some((key, value)) = text.split_once('=') else {
-            let message = "not of the form key=value, such as training.seed=2".to_owned();
-            problems.push(Problem { place, message });
-            return;
-        };
-        let (key, value) = (key.trim().to_owned(), value.trim());
-        if self.is_section(&key) {
-            let message = format!(
-                "`{key}` is a section; set one of its keys, such as `{}`",
-                self.example(&key)
-            );
-            problems.push(Problem { place, message });
-        } else if let Some(message) = self.refuse(&key) {
-            problems.push(Problem { place, message });
-        } else {
-            settings.push(Setting {
-                key,
-                value: typed(value),
+            (true, _) => problems.push(Problem {
                 place,
-            });
+                message: format!("`{key}` is a section: write [{key}] and its keys below it"),
+            }),
+            (false, _) => match known.refuse(&key) {
+                None => settings.push(Setting {
+                    key,
+                    value: value.clone(),
+                    place,
+                }),
+                Some(message) => problems.push(Problem { place, message }),
+            },
         }
     }
+}
 
-    fn is_section(&self, key: &str) -> bool {
-        self.sections.iter().any(|section| section == key)
+/// Reads `key=value`; the error says what is wrong with it.
+fn read_override(known: &Known, text: &str) -> Result<Setting, String> {
+    let Some((key, value)) = text.split_once('=') else {
+        return Err("not of the form key=value, such as training.seed=2".to_owned());
+    };
+    let key = key.trim().to_owned();
+    if known.is_section(&key) {
+        let example = known.example(&key);
+        return Err(format!(
+            "`{key}` is a section; set one of its keys, such as `{example}`"
+        ));
     }
-
-    fn example(&self, section: &str) -> String {
-        let inside = format!("{section}.");
-        self.keys
-            .iter()
-            .find(|key| key.starts_with(&inside))
-            .cloned()
-            .unwrap_or_default()
+    if let Some(message) = known.refuse(&key) {
+        return Err(message);
     }
-
-    /// Nothing if the key is known, else a message with the most similar known key.
-    fn refuse(&self, key: &str) -> Option<String> {
-        if self.keys.iter().any(|known| known == key) {
-            return None;
-        }
-        let unknown = format!("unknown key `{key}`");
-        Some(match self.closest(key) {
-            Some(closest) => format!("{unknown}; did you mean `{closest}`?"),
-            None => format!("{unknown}; the sections are {}", self.section_names()),
-        })
-    }
-
-    fn closest(&self, key: &str) -> Option<&str> {
-        let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
-        // The right key in the wrong section, or in none.
-        if let Some(same) = self.keys.iter().find(|known| last(known) == last(key)) {
-            return Some(same);
-        }
-        let all = self.keys.iter().chain(&self.sections);
-        let score = |known: &str| {
-            let whole = strsim::jaro_winkler(known, key);
-            let name = strsim::damerau_levenshtein(&last(known), &last(key));
-            (name, whole)
-        };
-        let (best, (edits, whole)) = all
-            .map(|known| (known.as_str(), score(known)))
-            .min_by(|(_, a), (_, b)| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)))?;
-        let near = edits <= 1 + last(key).chars().count() / 4;
-        (near || whole > 0.9).then_some(best)
-    }
-
-    fn section_names(&self) -> String {
-        let top = self
-            .sections
-            .iter()
-            .filter(|section| !section.contains('.'));
-        top.map(|section| format!("[{section}]"))
-            .collect::<Vec<_>>()
-            .join(" ")
-    }
+    Ok(Setting {
+        key,
+        value: typed(value.trim()),
+        place: Place::Override(text.to_owned()),
+    })
 }
 
 /// The value as TOML, or, if it is none, the bare text.

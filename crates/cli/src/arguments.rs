@@ -1,0 +1,108 @@
+//! The command line as a whole: options that every command has, and argument types that several use.
+//!
+//! The arguments of a command stand with the command, in [`crate::commands`].
+
+use anyhow::Context;
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, Parser};
+
+use crate::commands::Command;
+use crate::terminal::Verbosity;
+
+/// The Transformer as translation software: prepare text, train, evaluate, translate.
+#[derive(Debug, Parser)]
+#[command(name = "attentive", version, arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct Cli {
+    /// Options of every command.
+    #[command(flatten)]
+    pub global: GlobalArgs,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive demo
+  attentive train recipes/reverse.toml --out runs/reverse
+  attentive translate --model runs/reverse \"a b c d\"
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (training can be continued)";
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub struct GlobalArgs {
+    /// Say nothing but results, warnings and errors
+    #[arg(short, long, global = true, help_heading = "Global options")]
+    quiet: bool,
+    /// Threads to work with [default: one for each core]
+    #[arg(long, global = true, value_name = "N", value_parser = positive(), help_heading = "Global options")]
+    threads: Option<usize>,
+}
+
+impl GlobalArgs {
+    /// How much to say.
+    pub fn verbosity(&self) -> Verbosity {
+        match self.quiet {
+            true => Verbosity::Quiet,
+            false => Verbosity::Normal,
+        }
+    }
+
+    /// Sets the size of the thread pool that everything computes with.
+    pub fn start_threads(&self) -> anyhow::Result<()> {
+        let Some(threads) = self.threads else {
+            return Ok(());
+        };
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build_global()
+            .with_context(|| format!("cannot start {threads} threads; try fewer with --threads"))
+    }
+}
+
+/// Where to compute.
+#[derive(Debug, Args)]
+pub struct DeviceArg {
+    /// Where to compute: cpu, or a GPU that this program was built for
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = device_name)]
+    pub device: String,
+}
+
+/// A whole number from 1.
+pub fn positive() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..)
+}
+
+fn device_name(name: &str) -> Result<String, String> {
+    match attentive_nn::device::parse(name) {
+        Ok(_) => Ok(name.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_shows_an_example() {
+        fn check(command: &clap::Command, path: &str) {
+            let children: Vec<_> = command.get_subcommands().collect();
+            for child in &children {
+                check(child, &format!("{path} {}", child.get_name()));
+            }
+            let help = command.get_after_help().map(ToString::to_string);
+            let example = help.is_some_and(|help| help.contains("  attentive "));
+            assert!(example, "`{path} --help` has no example");
+        }
+        check(&Cli::command(), "attentive");
+    }
+}

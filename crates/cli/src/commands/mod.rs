@@ -1,0 +1,49 @@
+//! The commands, one file each: its arguments, and `run`, which does it.
+
+mod completions;
+mod data;
+mod demo;
+mod evaluate;
+mod info;
+mod tokenizer;
+mod train;
+mod translate;
+
+use clap::Subcommand;
+
+use crate::terminal::Terminal;
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Train a small model for about a minute and translate with it
+    Demo(demo::DemoArgs),
+    /// Train a model from a recipe, or continue a run
+    Train(train::TrainArgs),
+    /// Translate sentences, a file or standard input
+    Translate(translate::TranslateArgs),
+    /// Measure a model on a test set: loss, perplexity, BLEU
+    Evaluate(evaluate::EvaluateArgs),
+    /// Show what a model directory or a training run holds
+    Info(info::InfoArgs),
+    /// Train a tokenizer, or use one
+    Tokenizer(tokenizer::TokenizerArgs),
+    /// Make training data
+    Data(data::DataArgs),
+    /// Print completions for a shell
+    Completions(completions::CompletionsArgs),
+}
+
+/// Does it.
+pub fn run(command: Command, terminal: &Terminal) -> anyhow::Result<()> {
+    match command {
+        Command::Demo(args) => demo::run(args, terminal),
+        Command::Train(args) => train::run(args, terminal),
+        Command::Translate(args) => translate::run(args, terminal),
+        Command::Evaluate(args) => evaluate::run(args, terminal),
+        Command::Info(args) => info::run(args),
+        Command::Tokenizer(args) => tokenizer::run(args, terminal),
+        Command::Data(args) => data::run(args, terminal),
+        Command::Completions(args) => completions::run(args),
+    }
+}

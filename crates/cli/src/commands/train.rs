@@ -1,0 +1,183 @@
+//! `attentive train`: a recipe becomes a run, or a run goes on where it stopped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use attentive_train::Recipe;
+use attentive_train::events::Outcome;
+use attentive_train::recipe::{Place, RecipeError};
+use attentive_train::trainer::{self, Session};
+use clap::Args;
+
+use crate::arguments::DeviceArg;
+use crate::exit::Ending;
+use crate::interrupt;
+use crate::progress::TrainingProgress;
+use crate::terminal::Terminal;
+
+/// Arguments of `train`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct TrainArgs {
+    /// The recipe, a TOML file that says everything about the run
+    recipe: PathBuf,
+    /// The run's folder; one that is there already is continued
+    #[arg(long, short, value_name = "RUN_DIR")]
+    out: PathBuf,
+    /// Change a value of the recipe; can be given many times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    set: Vec<String>,
+    #[command(flatten)]
+    device: DeviceArg,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive train recipes/reverse.toml --out runs/reverse
+  attentive train recipes/multi30k-small.toml --out runs/m30k --set data.dir=data/multi30k \\
+    --set training.max_minutes=60
+
+Ctrl-C saves a checkpoint and stops; the same command continues from it, as if nothing had happened.
+The folder holds recipe.toml, metrics.jsonl, checkpoints/, and the links best and last; each of
+these two, and the folder itself, can be given to `translate --model`.";
+
+/// Trains.
+pub fn run(args: TrainArgs, terminal: &Terminal) -> anyhow::Result<()> {
+    let recipe = Recipe::load(&args.recipe, &args.set).map_err(explained)?;
+    let run = args.out.display();
+    match train(&recipe, &args.out, &args.device.device, terminal)? {
+        Outcome::Finished => terminal.note(format_args!("the run {run} is finished")),
+        Outcome::StoppedEarly => terminal.note(format_args!(
+            "the run {run} ended early: no improvement in {} validations",
+            recipe.validation.patience
+        )),
+        Outcome::Interrupted => bail!(Ending::Interrupted(format!(
+            "stopped, and saved in {run}; the same command goes on from here:\n  {}",
+            this_command()
+        ))),
+    }
+    terminal.note(format_args!(
+        "translate with it:\n  attentive translate --model {}",
+        quoted(&run.to_string())
+    ));
+    Ok(())
+}
+
+/// Trains with a progress bar until the recipe, or Ctrl-C, says stop.
+pub fn train(
+    recipe: &Recipe,
+    out: &Path,
+    device: &str,
+    terminal: &Terminal,
+) -> anyhow::Result<Outcome> {
+    let stop = interrupt::stop_flag()?;
+    let session = Session {
+        recipe,
+        out,
+        device: attentive_nn::device::parse(device)?,
+        stop: &stop,
+    };
+    let mut progress = TrainingProgress::new(terminal, recipe);
+    let outcome = trainer::train(session, &mut progress);
+    progress.clear();
+    Ok(outcome?)
+}
+
+fn setting(text: &str) -> Result<String, String> {
+    match text.split_once('=') {
+        Some((key, _)) if !key.trim().is_empty() => Ok(text.to_owned()),
+        _ => Err("expected key=value, such as training.seed=2".to_owned()),
+    }
+}
+
+/// A recipe that is not there: which ones are; a wrong `--set`: wrong usage.
+fn explained(error: RecipeError) -> anyhow::Error {
+    match &error {
+        RecipeError::Unreadable { path, source }
+            if source.kind() == std::io::ErrorKind::NotFound =>
+        {
+            anyhow::anyhow!("{error}\n{}", suggestion(path, Path::new("recipes")))
+        }
+        RecipeError::Invalid { problems, .. }
+            if problems
+                .iter()
+                .all(|problem| matches!(problem.place, Place::Override(_))) =>
+        {
+            Ending::Usage(error.to_string()).into()
+        }
+        _ => error.into(),
+    }
+}
+
+fn suggestion(path: &Path, folder: &Path) -> String {
+    let mut recipes: Vec<PathBuf> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+        .collect();
+    recipes.sort();
+    let same_name = recipes
+        .iter()
+        .find(|recipe| recipe.file_stem() == path.file_stem());
+    if let Some(recipe) = same_name {
+        return format!("did you mean {}?", recipe.display());
+    }
+    match recipes.is_empty() {
+        true => "a recipe is a TOML file; `attentive demo` trains without one".to_owned(),
+        false => {
+            let list: String = recipes
+                .iter()
+                .map(|path| format!("\n  {}", path.display()))
+                .collect();
+            format!("these recipes are here:{list}")
+        }
+    }
+}
+
+/// The command line of this process, to be typed again.
+fn this_command() -> String {
+    let words: Vec<String> = std::env::args().map(|word| quoted(&word)).collect();
+    words.join(" ")
+}
+
+/// A word as a shell needs it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recipe_without_its_folder_or_ending_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["base.toml", "reverse.toml", "notes.txt"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let near = suggestion(Path::new("reverse"), folder.path());
+        assert!(
+            near.starts_with("did you mean ") && near.ends_with("reverse.toml?"),
+            "{near}"
+        );
+        let far = suggestion(Path::new("x.toml"), folder.path());
+        assert!(
+            far.contains("base.toml\n") && !far.contains("notes"),
+            "{far}"
+        );
+        assert!(suggestion(Path::new("x"), Path::new("no such folder")).contains("demo"));
+    }
+
+    #[test]
+    fn words_survive_the_shell() {
+        assert_eq!(quoted("runs/a-b.c"), "runs/a-b.c");
+        assert_eq!(quoted("it's here"), r"'it'\''s here'");
+        assert_eq!(quoted(""), "''");
+    }
+}

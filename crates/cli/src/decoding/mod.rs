@@ -1,0 +1,157 @@
+//! From options on the command line to a search, for every command that translates.
+//!
+//! Defaults are those of the library ([`TranslatorOptions::default`]), stated nowhere else.
+//! [`notices`] says what was cut or not known on the way.
+
+pub mod notices;
+
+use attentive_runtime::search::{Method, Sampling, SearchOptions};
+use attentive_runtime::translator::TranslatorOptions;
+use clap::Args;
+
+use crate::arguments::positive;
+
+/// How to search for translations.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Search")]
+pub struct DecodingArgs {
+    /// Beginnings that are followed side by side; 1 is greedy search [default: 4]
+    #[arg(long, value_name = "N", value_parser = positive())]
+    beam: Option<usize>,
+    /// Alpha in score = log-probability / length^alpha; 0 for none [default: 0.6]
+    #[arg(long, value_name = "ALPHA")]
+    length_penalty: Option<f64>,
+    /// Longest output in tokens [default: 3 times the source, and 10]
+    #[arg(long, value_name = "TOKENS", value_parser = positive())]
+    max_length: Option<usize>,
+    /// Longest source in tokens; what is beyond is cut off, with a warning [default: 512]
+    #[arg(long, value_name = "TOKENS")]
+    max_source_length: Option<usize>,
+    /// Source tokens translated together, padding included [default: 2048]
+    #[arg(long, value_name = "TOKENS", value_parser = positive())]
+    batch_tokens: Option<usize>,
+}
+
+/// How to draw translations at random instead.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Sampling")]
+pub struct SamplingArgs {
+    /// Draw each token at random by its probability instead of searching for the best
+    #[arg(long, conflicts_with = "beam")]
+    sample: bool,
+    /// Below 1 the probable tokens gain, above 1 the improbable ones
+    #[arg(long, value_name = "T", requires = "sample", default_value_t = 1.0)]
+    temperature: f64,
+    /// Draw only from the K most probable tokens
+    #[arg(long, value_name = "K", requires = "sample", value_parser = positive())]
+    top_k: Option<usize>,
+    /// Draw only from the most probable tokens that together reach probability P
+    #[arg(long, value_name = "P", requires = "sample")]
+    top_p: Option<f64>,
+    /// The same seed gives the same line the same output
+    #[arg(long, value_name = "SEED", requires = "sample", default_value_t = 0)]
+    seed: u64,
+}
+
+impl DecodingArgs {
+    /// The options of the library; `n_best` outputs for each line.
+    pub fn options(&self, n_best: usize) -> TranslatorOptions {
+        let mut options = TranslatorOptions::default();
+        let search = &mut options.search;
+        search.n_best = n_best;
+        if let Method::Beam { size } = &mut search.method {
+            // Whoever asks for ten translations and no beam means a beam of ten.
+            *size = self.beam.unwrap_or((*size).max(n_best));
+        }
+        if self.beam == Some(1) && n_best == 1 {
+            search.method = Method::Greedy;
+        }
+        search.max_length.cap = self.max_length;
+        if let Some(alpha) = self.length_penalty {
+            search.length_penalty = alpha;
+        }
+        if let Some(tokens) = self.max_source_length {
+            options.max_source_tokens = tokens;
+        }
+        if let Some(tokens) = self.batch_tokens {
+            options.batch_tokens = tokens;
+        }
+        options
+    }
+}
+
+impl SamplingArgs {
+    /// Puts sampling in the place of the search, if it was asked for.
+    pub fn apply(&self, search: &mut SearchOptions) {
+        if self.sample {
+            search.method = Method::Sample(Sampling {
+                temperature: self.temperature,
+                top_k: self.top_k,
+                top_p: self.top_p,
+                seed: self.seed,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        decoding: DecodingArgs,
+        #[command(flatten)]
+        sampling: SamplingArgs,
+    }
+
+    fn options(arguments: &str, n_best: usize) -> TranslatorOptions {
+        let line = Line::parse_from(format!("x {arguments}").split_whitespace());
+        let mut options = line.decoding.options(n_best);
+        line.sampling.apply(&mut options.search);
+        options
+    }
+
+    #[test]
+    fn without_options_everything_is_as_in_the_library() {
+        assert_eq!(options("", 1), TranslatorOptions::default());
+    }
+
+    #[test]
+    fn the_help_states_the_defaults_of_the_library() {
+        let TranslatorOptions {
+            search,
+            max_source_tokens,
+            batch_tokens,
+        } = TranslatorOptions::default();
+        assert_eq!(search, SearchOptions::beam(4));
+        assert_eq!(
+            (search.max_length.ratio, search.max_length.extra),
+            (3.0, 10)
+        );
+        assert_eq!(
+            (search.length_penalty, max_source_tokens, batch_tokens),
+            (0.6, 512, 2048)
+        );
+    }
+
+    #[test]
+    fn a_beam_is_wide_enough_for_the_outputs_unless_it_is_given() {
+        assert_eq!(options("", 10).search.method, Method::Beam { size: 10 });
+        assert_eq!(
+            options("--beam 6", 10).search.method,
+            Method::Beam { size: 6 }
+        );
+        assert_eq!(options("--beam 1", 1).search.method, Method::Greedy);
+        let sampled = options("--sample --top-k 3 --seed 7", 1).search.method;
+        let sampling = Sampling {
+            top_k: Some(3),
+            seed: 7,
+            ..Sampling::default()
+        };
+        assert_eq!(sampled, Method::Sample(sampling));
+    }
+}

@@ -1,0 +1,121 @@
+//! What became of the lines on the way, said once and not for every line: nothing is lost silently.
+
+use attentive_runtime::search::Finish;
+use attentive_runtime::translator::Translation;
+
+use crate::terminal::Terminal;
+use crate::wording::{count, plural};
+
+/// Counts what the user should know about translated lines.
+#[derive(Debug, Default, PartialEq)]
+pub struct Notices {
+    /// Lines whose end was not translated.
+    cut: usize,
+    /// Lines with words that the model does not know, and the number of these words.
+    unknown: (usize, usize),
+    /// Outputs that ran into the length limit.
+    unfinished: usize,
+    /// Outputs that stopped because the model had nothing to say.
+    dead: usize,
+}
+
+/// So many cut lines are named one by one.
+const NAMED: usize = 5;
+
+impl Notices {
+    /// Looks at the translation of a line, counted from 1.
+    pub fn add(&mut self, line: usize, translation: &Translation, terminal: &Terminal) {
+        if let Some(tokens) = translation.truncated {
+            self.cut += 1;
+            if self.cut <= NAMED {
+                terminal.warn(format_args!(
+                    "line {line} is too long: its last {} were cut off and not translated \
+                     (--max-source-length sets the limit)",
+                    plural(tokens, "token", "tokens")
+                ));
+            }
+        }
+        if translation.unknown > 0 {
+            self.unknown.0 += 1;
+            self.unknown.1 += translation.unknown;
+        }
+        match translation.finished {
+            Finish::EndOfSentence => {}
+            Finish::LengthLimit => self.unfinished += 1,
+            Finish::DeadEnd => self.dead += 1,
+        }
+    }
+
+    /// Says what there is to say when all lines are done.
+    pub fn tell(&self, terminal: &Terminal) {
+        for message in self.messages() {
+            terminal.warn(message);
+        }
+    }
+
+    fn messages(&self) -> Vec<String> {
+        let mut messages = Vec::new();
+        if self.cut > NAMED {
+            let more = count(self.cut - NAMED);
+            messages.push(format!("{more} more lines were too long and were cut off"));
+        }
+        let (lines, words) = self.unknown;
+        if words > 0 {
+            let (words, lines) = (
+                plural(words, "word", "words"),
+                plural(lines, "line", "lines"),
+            );
+            messages.push(format!(
+                "{words} in {lines} not in the vocabulary: the model saw <unk> instead"
+            ));
+        }
+        if self.unfinished > 0 {
+            let outputs = plural(self.unfinished, "output was", "outputs were");
+            messages.push(format!("{outputs} cut at the length limit (--max-length)"));
+        }
+        if self.dead > 0 {
+            let outputs = plural(self.dead, "output", "outputs");
+            messages.push(format!(
+                "{outputs} could not be completed: the model gives no token a probability, so its \
+                 training has diverged or its file is damaged"
+            ));
+        }
+        messages
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_to_say_says_nothing() {
+        assert!(Notices::default().messages().is_empty());
+    }
+
+    #[test]
+    fn each_kind_is_said_once() {
+        let notices = Notices {
+            cut: 7,
+            unknown: (1, 3),
+            unfinished: 1,
+            dead: 2,
+        };
+        let messages = notices.messages();
+        assert_eq!(messages[0], "2 more lines were too long and were cut off");
+        assert_eq!(
+            messages[1],
+            "3 words in 1 line not in the vocabulary: the model saw <unk> instead"
+        );
+        assert!(
+            messages[2].starts_with("1 output was cut"),
+            "{}",
+            messages[2]
+        );
+        assert!(
+            messages[3].starts_with("2 outputs could not"),
+            "{}",
+            messages[3]
+        );
+    }
+}

@@ -1,0 +1,199 @@
+//! Where results go: standard output, or a file that appears only when it is complete.
+//!
+//! A file is written beside its place and renamed at the end, so that a command that fails half way
+//! leaves the old file, or none. Devices and pipes (`/dev/null`) are written to directly.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, StdoutLock, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use attentive_train::durable;
+
+/// Where results go.
+pub enum Output {
+    /// Standard output.
+    Stdout(BufWriter<StdoutLock<'static>>),
+    /// A file.
+    File(FileOutput),
+}
+
+/// A file that is being written.
+pub struct FileOutput {
+    target: PathBuf,
+    /// The file that becomes the target, unless the target is a device.
+    aside: Option<PathBuf>,
+    file: BufWriter<File>,
+}
+
+impl Output {
+    /// The file, or standard output without one or with `-`.
+    pub fn open(path: Option<&Path>) -> anyhow::Result<Self> {
+        match path {
+            None => Ok(Self::stdout()),
+            Some(path) if path == Path::new("-") => Ok(Self::stdout()),
+            Some(path) => FileOutput::create(path).map(Self::File),
+        }
+    }
+
+    /// Standard output.
+    pub fn stdout() -> Self {
+        Self::Stdout(BufWriter::new(io::stdout().lock()))
+    }
+
+    /// Completes what was written; without this a file is thrown away.
+    pub fn finish(self) -> anyhow::Result<()> {
+        match self {
+            Self::Stdout(mut stdout) => stdout.flush().context("cannot write to standard output"),
+            Self::File(file) => file.finish(),
+        }
+    }
+}
+
+impl FileOutput {
+    /// Begins a file; folders on the way to it are made.
+    pub fn create(path: &Path) -> anyhow::Result<Self> {
+        // A link is followed, so that the file it leads to is replaced and not the link.
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let shown = path.display();
+        if target.is_dir() {
+            bail!("cannot write {shown}: it is a folder; give the name of a file in it");
+        }
+        if target.file_name().is_none() {
+            bail!("cannot write {shown}: that is not the name of a file");
+        }
+        if target.exists() && !target.is_file() {
+            let file = File::create(&target).with_context(|| format!("cannot write {shown}"))?;
+            return Ok(Self {
+                target,
+                aside: None,
+                file: BufWriter::new(file),
+            });
+        }
+        if let Some(folder) = target.parent() {
+            fs::create_dir_all(folder)
+                .with_context(|| format!("cannot write {shown}: no folder can be made for it"))?;
+        }
+        let aside = durable::aside(&target);
+        let file = File::create(&aside).with_context(|| format!("cannot write {shown}"))?;
+        Ok(Self {
+            target,
+            aside: Some(aside),
+            file: BufWriter::new(file),
+        })
+    }
+
+    fn finish(mut self) -> anyhow::Result<()> {
+        let flushed = self.file.flush().map_err(|error| self.named(error));
+        flushed?;
+        if let Some(aside) = self.aside.take()
+            && let Err(error) = fs::rename(&aside, &self.target)
+        {
+            let _ = fs::remove_file(&aside);
+            return Err(self.named(error).into());
+        }
+        Ok(())
+    }
+
+    /// The same error, with the file's name.
+    fn named(&self, error: io::Error) -> io::Error {
+        let message = format!("cannot write {}: {error}", self.target.display());
+        io::Error::new(error.kind(), message)
+    }
+}
+
+impl Drop for FileOutput {
+    fn drop(&mut self) {
+        if let Some(aside) = &self.aside {
+            let _ = fs::remove_file(aside);
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdout(stdout) => stdout.write(bytes),
+            Self::File(output) => output
+                .file
+                .write(bytes)
+                .map_err(|error| output.named(error)),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout(stdout) => stdout.flush(),
+            Self::File(output) => output.file.flush().map_err(|error| output.named(error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn a_file_appears_only_when_it_is_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/er/out.txt");
+        let mut output = Output::open(Some(&path)).unwrap();
+        writeln!(output, "one").unwrap();
+        assert!(!path.exists());
+        output.finish().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\n");
+        assert_eq!(names(path.parent().unwrap()), ["out.txt"]);
+    }
+
+    #[test]
+    fn a_failed_command_leaves_the_old_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.txt");
+        fs::write(&path, "old").unwrap();
+        let mut output = Output::open(Some(&path)).unwrap();
+        writeln!(output, "new").unwrap();
+        drop(output);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(names(folder.path()), ["out.txt"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_and_devices_are_not_replaced() {
+        use std::os::unix::fs::FileTypeExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (real, link) = (folder.path().join("real"), folder.path().join("link"));
+        fs::write(&real, "old").unwrap();
+        std::os::unix::fs::symlink("real", &link).unwrap();
+        let mut output = Output::open(Some(&link)).unwrap();
+        write!(output, "new").unwrap();
+        output.finish().unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_to_string(&real).unwrap(), "new");
+
+        Output::open(Some(Path::new("/dev/null")))
+            .unwrap()
+            .finish()
+            .unwrap();
+        assert!(
+            fs::metadata("/dev/null")
+                .unwrap()
+                .file_type()
+                .is_char_device()
+        );
+    }
+
+    #[test]
+    fn a_folder_is_not_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = Output::open(Some(folder.path())).err().unwrap().to_string();
+        assert!(error.contains("it is a folder"), "{error}");
+    }
+}

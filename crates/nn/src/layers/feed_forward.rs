@@ -1,0 +1,37 @@
+//! `FFN(x) = max(0, x W1 + b1) W2 + b2`, applied to each position (§3.3).
+
+use attentive_runtime::config::ModelConfig;
+use burn::{
+    module::Module,
+    tensor::{Device, Tensor, activation::relu},
+};
+
+use super::linear::Linear;
+use crate::{noise::Noise, ops::dropout};
+
+/// Two linear maps with a ReLU between them.
+#[derive(Module, Debug)]
+pub struct FeedForward {
+    /// `[d_model, d_ff]`
+    pub inner: Linear,
+    /// `[d_ff, d_model]`
+    pub outer: Linear,
+    dropout: f64,
+}
+
+impl FeedForward {
+    /// Xavier-uniform weights. Dropout also acts behind the ReLU, as in the Annotated Transformer.
+    pub fn new(config: &ModelConfig, init: &mut Noise, device: &Device) -> Self {
+        Self {
+            inner: Linear::new(config.d_model, config.d_ff, init, device),
+            outer: Linear::new(config.d_ff, config.d_model, init, device),
+            dropout: config.dropout,
+        }
+    }
+
+    /// `[batch, len, d_model]` -> the same shape.
+    pub fn forward(&self, x: Tensor<3>, noise: &mut Noise) -> Tensor<3> {
+        let inner = relu(self.inner.forward(x)); // [batch, len, d_ff]
+        self.outer.forward(dropout(inner, self.dropout, noise))
+    }
+}

@@ -1,0 +1,105 @@
+//! Token and position vectors on both sides and the output projection, with the three ways of tying.
+//!
+//! §3.4: the paper shares one matrix between the two embeddings and the projection ([`Tying::All`]).
+//! Untied models keep three; [`Tying::Output`] shares the target embedding with the projection.
+//! The tied matrix stands once in the struct, so it is one parameter with one gradient.
+
+use attentive_runtime::config::{ModelConfig, PositionKind, Tying};
+use burn::{
+    module::{Module, Param},
+    tensor::{Device, Int, Tensor},
+};
+
+use crate::{
+    layers::{
+        embedding::Embedding,
+        linear::{affine, xavier_uniform},
+        positions::{LearnedPositions, sinusoids},
+    },
+    noise::Noise,
+    ops::dropout,
+};
+
+/// Everything between ids and vectors.
+#[derive(Module, Debug)]
+pub struct Embeddings {
+    /// The source's table; absent when all are tied.
+    pub source: Option<Embedding>,
+    /// The target's table; with [`Tying::All`] the source's as well.
+    pub target: Embedding,
+    /// `[d_model, vocab]`; absent when tied to the target's table.
+    pub projection: Option<Param<Tensor<2>>>,
+    /// `[vocab]`
+    pub projection_bias: Param<Tensor<1>>,
+    /// Learnt positions of the source, if not sinusoids.
+    pub source_positions: Option<LearnedPositions>,
+    /// Learnt positions of the target, if not sinusoids.
+    pub target_positions: Option<LearnedPositions>,
+    dropout: f64,
+}
+
+impl Embeddings {
+    /// Tables as `config.tying` and `config.positions` ask for.
+    pub fn new(config: &ModelConfig, init: &mut Noise, device: &Device) -> Self {
+        let d_model = config.d_model;
+        let source = (config.tying != Tying::All)
+            .then(|| Embedding::new(config.src_vocab, d_model, init, device));
+        let target = Embedding::new(config.tgt_vocab, d_model, init, device);
+        let projection = (config.tying == Tying::None)
+            .then(|| Param::from_tensor(xavier_uniform(d_model, config.tgt_vocab, init, device)));
+        let mut learned = || {
+            (config.positions == PositionKind::Learned)
+                .then(|| LearnedPositions::new(config.max_positions, d_model, init, device))
+        };
+        Self {
+            source,
+            target,
+            projection,
+            projection_bias: Param::from_tensor(Tensor::zeros([config.tgt_vocab], device)),
+            source_positions: learned(),
+            target_positions: learned(),
+            dropout: config.dropout,
+        }
+    }
+
+    /// `[batch, src_len]` -> `[batch, src_len, d_model]`
+    pub fn source(&self, tokens: Tensor<2, Int>, noise: &mut Noise) -> Tensor<3> {
+        let table = self.source.as_ref().unwrap_or(&self.target);
+        self.place(
+            table.forward(tokens),
+            self.source_positions.as_ref(),
+            0,
+            noise,
+        )
+    }
+
+    /// `[batch, len]` at positions `start..` -> `[batch, len, d_model]`
+    pub fn target(&self, tokens: Tensor<2, Int>, start: usize, noise: &mut Noise) -> Tensor<3> {
+        let embedded = self.target.forward(tokens);
+        self.place(embedded, self.target_positions.as_ref(), start, noise)
+    }
+
+    /// `[batch, len, d_model]` -> logits `[batch, len, vocab]`
+    pub fn project(&self, hidden: Tensor<3>) -> Tensor<3> {
+        let weight = match &self.projection {
+            Some(weight) => weight.val(),
+            None => self.target.weight.val().transpose(), // [d_model, vocab]
+        };
+        affine(hidden, weight, self.projection_bias.val())
+    }
+
+    fn place(
+        &self,
+        embedded: Tensor<3>,
+        learned: Option<&LearnedPositions>,
+        start: usize,
+        noise: &mut Noise,
+    ) -> Tensor<3> {
+        let [_, len, d_model] = embedded.dims();
+        let positions = match learned {
+            Some(table) => table.forward(start, len),
+            None => sinusoids(start, len, d_model, &embedded.device()),
+        };
+        dropout(embedded + positions.unsqueeze(), self.dropout, noise)
+    }
+}

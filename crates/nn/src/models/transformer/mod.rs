@@ -1,0 +1,120 @@
+//! The encoder-decoder Transformer (§3, figure 1).
+//!
+//! Source ids -> [`encoder`] -> memory -> [`decoder`] with the target so far -> log-probabilities of the
+//! next token. [`search`] lets `attentive-runtime`'s search drive it one step at a time, [`weights`]
+//! reads and writes it as a model directory.
+
+pub mod decoder;
+pub mod embeddings;
+pub mod encoder;
+pub mod search;
+pub mod weights;
+
+use attentive_runtime::config::ModelConfig;
+use attentive_text::special::PAD;
+use burn::{
+    module::Module,
+    tensor::{Device, Int, Tensor, activation::log_softmax},
+};
+
+use self::{
+    decoder::{Decoder, DecoderState},
+    embeddings::Embeddings,
+    encoder::Encoder,
+};
+use crate::{mask::Mask, noise::Noise};
+
+/// The Transformer: embeddings on both sides, the two stacks, and the output projection.
+#[derive(Module, Debug)]
+pub struct Transformer {
+    /// Token and position vectors, and the output projection, tied or not.
+    pub embeddings: Embeddings,
+    /// Reads the source.
+    pub encoder: Encoder,
+    /// Writes the target.
+    pub decoder: Decoder,
+}
+
+/// A source that has been read: what the decoder looks at.
+#[derive(Debug, Clone)]
+pub struct Memory {
+    /// `[batch, src_len, d_model]`
+    pub hidden: Tensor<3>,
+    /// Hides the source's padding.
+    pub mask: Mask,
+    /// Per layer `[batch, heads, src_len, src_len]`.
+    pub weights: Vec<Tensor<4>>,
+}
+
+/// What one pass of the decoder returns.
+#[derive(Debug, Clone)]
+pub struct Decoded {
+    /// `[batch, tgt_len, d_model]`, before the output projection.
+    pub hidden: Tensor<3>,
+    /// Per layer `[batch, heads, tgt_len, tgt_len so far]`.
+    pub self_weights: Vec<Tensor<4>>,
+    /// Per layer `[batch, heads, tgt_len, src_len]`.
+    pub cross_weights: Vec<Tensor<4>>,
+}
+
+impl Transformer {
+    /// A model with Xavier-uniform matrices drawn from `seed`.
+    pub fn new(config: &ModelConfig, seed: u64, device: &Device) -> Self {
+        Self::init(config, &mut Noise::for_batch(seed, 0), device)
+    }
+
+    /// A model whose weights are about to be replaced.
+    pub fn zeros(config: &ModelConfig, device: &Device) -> Self {
+        Self::init(config, &mut Noise::off(), device)
+    }
+
+    fn init(config: &ModelConfig, init: &mut Noise, device: &Device) -> Self {
+        Self {
+            embeddings: Embeddings::new(config, init, device),
+            encoder: Encoder::new(config, init, device),
+            decoder: Decoder::new(config, init, device),
+        }
+    }
+
+    /// Reads sources `[batch, src_len]`, padded with `<blank>`.
+    pub fn encode(&self, src: Tensor<2, Int>, noise: &mut Noise) -> Memory {
+        let mask = Mask::padding(src.clone(), PAD);
+        let embedded = self.embeddings.source(src, noise);
+        let (hidden, weights) = self.encoder.forward(embedded, &mask, noise);
+        Memory {
+            hidden,
+            mask,
+            weights,
+        }
+    }
+
+    /// Teacher forcing: all positions of `tgt` `[batch, tgt_len]` at once, none seeing its future.
+    pub fn decode(&self, tgt: Tensor<2, Int>, memory: &Memory, noise: &mut Noise) -> Decoded {
+        let mask = Mask::causal_and_padding(tgt.clone(), PAD);
+        let embedded = self.embeddings.target(tgt, 0, noise);
+        self.decoder
+            .forward(embedded, &mask, &mut self.start(memory), noise)
+    }
+
+    /// The decoder's state before the first token: cross-attention is projected here, once.
+    pub fn start(&self, memory: &Memory) -> DecoderState {
+        self.decoder.start(memory)
+    }
+
+    /// One position further: `tokens` `[batch, 1]`. Equal to [`Transformer::decode`]'s last position.
+    pub fn step(&self, tokens: Tensor<2, Int>, state: &mut DecoderState) -> Decoded {
+        let noise = &mut Noise::off();
+        let embedded = self.embeddings.target(tokens, state.len(), noise);
+        self.decoder.forward(embedded, &Mask::Open, state, noise)
+    }
+
+    /// Logits over the target vocabulary: `[batch, len, d_model]` -> `[batch, len, vocab]`.
+    pub fn logits(&self, hidden: Tensor<3>) -> Tensor<3> {
+        self.embeddings.project(hidden)
+    }
+
+    /// Log-probabilities over the target vocabulary, `[batch, len, vocab]`.
+    pub fn log_probs(&self, hidden: Tensor<3>) -> Tensor<3> {
+        log_softmax(self.logits(hidden), 2)
+    }
+}

@@ -1,0 +1,64 @@
+//! The Transformer to and from the weights file of a model directory.
+
+use std::path::Path;
+
+use attentive_runtime::{config::ModelConfig, weights::Weights};
+use burn::tensor::{Device, Tensor, TensorData};
+
+use super::Transformer;
+use crate::{
+    error::NnError,
+    parameters::{self, NamedTensor},
+};
+
+impl Transformer {
+    /// Reads the weights file of a model with this architecture.
+    pub fn load(config: &ModelConfig, file: &Path, device: &Device) -> Result<Self, NnError> {
+        let weights = Weights::open(file)?;
+        let model = Self::zeros(config, device);
+        // Everything is checked before anything is replaced.
+        for NamedTensor { name, shape, .. } in parameters::named(&model) {
+            let found = weights.shape(&name).ok_or_else(|| NnError::MissingTensor {
+                file: file.display().to_string(),
+                name: name.clone(),
+            })?;
+            if found != shape {
+                return Err(NnError::WrongShape {
+                    file: file.display().to_string(),
+                    name,
+                    expected: shape,
+                    found: found.to_vec(),
+                });
+            }
+        }
+        let mut failed = None;
+        let model = parameters::replace(model, |name, old| match weights.tensor(name) {
+            Ok((_, values)) => {
+                let count = values.len();
+                Tensor::from_data(TensorData::new(values, [count]), &old.device())
+            }
+            Err(error) => {
+                failed = Some(error);
+                old
+            }
+        });
+        match failed {
+            None => Ok(model),
+            Some(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes the weights file.
+    pub fn save(&self, file: &Path) -> Result<(), NnError> {
+        let tensors: Vec<_> = parameters::named(self)
+            .into_iter()
+            .map(|t| (t.name, t.shape, parameters::to_vec(&t.values)))
+            .collect();
+        Ok(Weights::write(
+            file,
+            tensors
+                .iter()
+                .map(|(name, shape, values)| (name.as_str(), shape.as_slice(), values.as_slice())),
+        )?)
+    }
+}

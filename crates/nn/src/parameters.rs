@@ -1,0 +1,140 @@
+//! A model's parameters by name: for saving, loading, optimising and averaging them.
+//!
+//! Names are the paths of the fields, `encoder.layers.0.self_attention.query.weight`, and stand in
+//! the weights file as they are. Neighbours: the models; `attentive-train`'s optimiser and checkpoints.
+
+use std::collections::BTreeMap;
+
+use burn::{
+    module::{Module, ModuleMapper, ModuleVisitor, Param},
+    tensor::{Gradients, Tensor, TensorData},
+};
+
+/// One parameter read out of a model.
+#[derive(Debug, Clone)]
+pub struct NamedTensor {
+    /// The path of its field.
+    pub name: String,
+    /// Its shape.
+    pub shape: Vec<usize>,
+    /// The values, flattened, on the model's device.
+    pub values: Tensor<1>,
+}
+
+/// All parameters in field order, detached from any gradient graph.
+pub fn named<M: Module>(model: &M) -> Vec<NamedTensor> {
+    let mut reader = Reader {
+        path: Vec::new(),
+        found: Vec::new(),
+    };
+    model.visit(&mut reader);
+    reader.found
+}
+
+/// The model with every parameter replaced by what `value` returns for its name and old values
+/// (flattened, without gradient tracking). Returned tensors have the same number of elements.
+pub fn replace<M: Module>(model: M, value: impl FnMut(&str, Tensor<1>) -> Tensor<1>) -> M {
+    model.map(&mut Writer {
+        path: Vec::new(),
+        value,
+    })
+}
+
+/// The gradient of every parameter that has one, flattened, by name.
+pub fn gradients<M: Module>(model: &M, gradients: Gradients) -> BTreeMap<String, Tensor<1>> {
+    let mut reader = GradientReader {
+        path: Vec::new(),
+        gradients,
+        found: BTreeMap::new(),
+    };
+    model.visit(&mut reader);
+    reader.found
+}
+
+/// The values of a flat tensor on the host.
+pub fn to_vec(values: &Tensor<1>) -> Vec<f32> {
+    let data: TensorData = values.to_data();
+    data.iter::<f32>().collect()
+}
+
+struct Reader {
+    path: Vec<String>,
+    found: Vec<NamedTensor>,
+}
+
+impl ModuleVisitor for Reader {
+    fn enter_module(&mut self, name: &str, _container: &str) {
+        self.path.push(name.to_string());
+    }
+
+    fn exit_module(&mut self, _name: &str, _container: &str) {
+        self.path.pop();
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let values = param.val().inner();
+        let shape = values.dims().to_vec();
+        let count = shape.iter().product::<usize>();
+        self.found.push(NamedTensor {
+            name: self.path.join("."),
+            shape,
+            values: values.reshape([count]),
+        });
+    }
+}
+
+struct GradientReader {
+    path: Vec<String>,
+    gradients: Gradients,
+    found: BTreeMap<String, Tensor<1>>,
+}
+
+impl ModuleVisitor for GradientReader {
+    fn enter_module(&mut self, name: &str, _container: &str) {
+        self.path.push(name.to_string());
+    }
+
+    fn exit_module(&mut self, _name: &str, _container: &str) {
+        self.path.pop();
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if let Some(gradient) = param.val().grad_remove(&mut self.gradients) {
+            let count = gradient.dims().iter().product::<usize>();
+            self.found
+                .insert(self.path.join("."), gradient.reshape([count]));
+        }
+    }
+}
+
+struct Writer<F> {
+    path: Vec<String>,
+    value: F,
+}
+
+impl<F: FnMut(&str, Tensor<1>) -> Tensor<1>> ModuleMapper for Writer<F> {
+    fn enter_module(&mut self, name: &str, _container: &str) {
+        self.path.push(name.to_string());
+    }
+
+    fn exit_module(&mut self, _name: &str, _container: &str) {
+        self.path.pop();
+    }
+
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let name = self.path.join(".");
+        param.map(|tensor| {
+            let shape = tensor.dims();
+            let tracked = tensor.is_require_grad();
+            let autodiff = tensor.is_autodiff();
+            let flat = tensor.inner().reshape([shape.iter().product::<usize>()]);
+            let new = (self.value)(&name, flat).reshape(shape);
+            let new = if autodiff {
+                Tensor::from_inner(new)
+            } else {
+                new
+            };
+            new.set_require_grad(tracked)
+        })
+    }
+}

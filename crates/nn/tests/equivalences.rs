@@ -1,0 +1,266 @@
+//! What must not change a result: padding, batching, caching, and the way grouped heads are written.
+
+use attentive_nn::{
+    models::transformer::{Transformer, search::pad_rows},
+    noise::Noise,
+    parameters,
+};
+use attentive_runtime::{
+    config::{ModelConfig, NormPlacement, PositionKind, Preset, Tying},
+    search::{SearchModel, SearchOptions, search},
+};
+use attentive_text::special::{BOS, EOS, PAD};
+use burn::tensor::{Device, Tensor, TensorData};
+
+fn config() -> ModelConfig {
+    ModelConfig {
+        d_model: 32,
+        d_ff: 48,
+        heads: 4,
+        kv_heads: 4,
+        encoder_layers: 2,
+        decoder_layers: 2,
+        ..Preset::Tiny.config(23, 23)
+    }
+}
+
+fn model(config: &ModelConfig) -> Transformer {
+    Transformer::new(config, 11, &Device::flex())
+}
+
+fn floats<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor.into_data().iter::<f32>().collect()
+}
+
+fn assert_close(left: &[f32], right: &[f32], tolerance: f32) {
+    assert_eq!(left.len(), right.len());
+    for (i, (l, r)) in left.iter().zip(right).enumerate() {
+        assert!((l - r).abs() <= tolerance, "element {i}: {l} and {r}");
+    }
+}
+
+/// Every architecture that the configuration can describe, small.
+fn architectures() -> Vec<ModelConfig> {
+    let mut all = Vec::new();
+    for norm in [NormPlacement::Pre, NormPlacement::Post] {
+        for positions in [PositionKind::Sinusoidal, PositionKind::Learned] {
+            for tying in [Tying::None, Tying::Output, Tying::All] {
+                for kv_heads in [1, 2, 4] {
+                    all.push(ModelConfig {
+                        norm,
+                        positions,
+                        tying,
+                        kv_heads,
+                        max_positions: 40,
+                        ..config()
+                    });
+                }
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn padding_does_not_change_outputs() {
+    for config in architectures() {
+        let model = model(&config);
+        let device = Device::flex();
+        let noise = &mut Noise::off();
+        let run = |src: Vec<u32>, tgt: Vec<u32>, noise: &mut Noise| {
+            let memory = model.encode(pad_rows(&[src], &device), noise);
+            let hidden = model
+                .decode(pad_rows(&[tgt], &device), &memory, noise)
+                .hidden;
+            floats(model.log_probs(hidden.narrow(1, 0, 3)))
+        };
+        let plain = run(vec![5, 6, 7, EOS], vec![BOS, 8, 9], noise);
+        let padded = run(
+            vec![5, 6, 7, EOS, PAD, PAD],
+            vec![BOS, 8, 9, PAD, PAD],
+            noise,
+        );
+        assert_close(&plain, &padded, 1e-5);
+    }
+}
+
+#[test]
+fn cached_steps_match_full_forward() {
+    for config in architectures() {
+        let model = model(&config);
+        let device = Device::flex();
+        let sources = [vec![5, 6, 7, EOS], vec![9, EOS]];
+        let targets = [vec![BOS, 8, 9, 10], vec![BOS, 4, 4, 7]];
+        let memory = model.encode(pad_rows(&sources, &device), &mut Noise::off());
+        let full = model.decode(pad_rows(&targets, &device), &memory, &mut Noise::off());
+        let full = floats(model.log_probs(full.hidden)); // [2, 4, 23]
+        let mut state = SearchModel::start(&model, &sources);
+        for position in 0..4 {
+            let step = SearchModel::step(
+                &model,
+                &mut state,
+                &[targets[0][position], targets[1][position]],
+            );
+            for row in 0..2 {
+                let at = (row * 4 + position) * 23;
+                assert_close(&step[row * 23..(row + 1) * 23], &full[at..at + 23], 1e-5);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_future_is_never_seen() {
+    let model = model(&config());
+    let device = Device::flex();
+    let memory = model.encode(pad_rows(&[vec![5, 6, EOS]], &device), &mut Noise::off());
+    let run = |tgt: Vec<u32>| {
+        let decoded = model.decode(pad_rows(&[tgt], &device), &memory, &mut Noise::off());
+        floats(decoded.hidden.narrow(1, 0, 2))
+    };
+    assert_eq!(run(vec![BOS, 8, 9, 10]), run(vec![BOS, 8, 17, 4]));
+}
+
+#[test]
+fn batched_matches_single() {
+    let model = model(&config());
+    let sources = vec![vec![5, 6, 7, 8, 9, EOS], vec![11, EOS], vec![4, 4, 5, EOS]];
+    for options in [SearchOptions::greedy(), SearchOptions::beam(4)] {
+        let batched = search(&model, &sources, &options);
+        for (source, together) in sources.iter().zip(&batched) {
+            let alone = &search(&model, std::slice::from_ref(source), &options)[0];
+            assert_eq!(alone[0].tokens, together[0].tokens);
+            assert!((alone[0].score - together[0].score).abs() < 1e-4);
+        }
+    }
+}
+
+#[test]
+fn beam_of_one_is_greedy_with_the_real_model() {
+    let model = model(&config());
+    let sources = vec![vec![5, 6, 7, 8, 9, EOS], vec![11, EOS]];
+    let greedy = search(&model, &sources, &SearchOptions::greedy());
+    let beam = search(&model, &sources, &SearchOptions::beam(1));
+    for (g, b) in greedy.iter().zip(&beam) {
+        assert_eq!(g[0].tokens, b[0].tokens);
+    }
+}
+
+/// A grouped-query model is the multi-head model whose key and value heads are equal within a group.
+#[test]
+fn gqa_is_mha_with_repeated_heads() {
+    let grouped_config = ModelConfig {
+        kv_heads: 2,
+        ..config()
+    };
+    let grouped = model(&grouped_config);
+    let head_dim = grouped_config.head_dim();
+    let source = parameters::named(&grouped);
+    let full = parameters::replace(
+        Transformer::zeros(&config(), &Device::flex()),
+        |name, old| {
+            let parameter = source.iter().find(|p| p.name == name).expect("same names");
+            let values = parameters::to_vec(&parameter.values);
+            let columns = *parameter.shape.last().expect("a rank");
+            let grouped_columns =
+                name.contains("attention.key") || name.contains("attention.value");
+            let values: Vec<f32> = if grouped_columns {
+                values
+                    .chunks(columns)
+                    .flat_map(|row| {
+                        row.chunks(head_dim)
+                            .flat_map(|head| [head, head].concat())
+                            .collect::<Vec<_>>()
+                    })
+                    .collect()
+            } else {
+                values
+            };
+            assert_eq!(values.len(), old.dims()[0], "{name}");
+            let count = values.len();
+            Tensor::from_data(TensorData::new(values, [count]), &Device::flex())
+        },
+    );
+    let run = |model: &Transformer| {
+        let device = Device::flex();
+        let noise = &mut Noise::off();
+        let memory = model.encode(pad_rows(&[vec![5, 6, 7, EOS]], &device), noise);
+        floats(
+            model
+                .decode(pad_rows(&[vec![BOS, 8, 9]], &device), &memory, noise)
+                .hidden,
+        )
+    };
+    assert_close(&run(&grouped), &run(&full), 1e-5);
+}
+
+#[test]
+fn attention_weights_are_probabilities_over_what_may_be_seen() {
+    let model = model(&config());
+    let device = Device::flex();
+    let noise = &mut Noise::off();
+    let memory = model.encode(
+        pad_rows(&[vec![5, 6, 7, EOS], vec![9, EOS]], &device),
+        noise,
+    );
+    let decoded = model.decode(
+        pad_rows(&[vec![BOS, 8, 9], vec![BOS, 4, 5]], &device),
+        &memory,
+        noise,
+    );
+    for weights in memory
+        .weights
+        .iter()
+        .chain(&decoded.self_weights)
+        .chain(&decoded.cross_weights)
+    {
+        let [.., keys] = weights.dims();
+        for row in floats(weights.clone()).chunks(keys) {
+            assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+        }
+    }
+    let last = floats(decoded.self_weights[1].clone());
+    assert!(
+        last.chunks(9)
+            .all(|head| head[1] == 0.0 && head[2] == 0.0 && head[5] == 0.0)
+    );
+    let cross = floats(decoded.cross_weights[0].clone()); // [2, 4, 3, 4]: the second source has 2 tokens
+    assert!(
+        cross[48..]
+            .chunks(4)
+            .all(|row| row[2] == 0.0 && row[3] == 0.0)
+    );
+}
+
+#[test]
+fn parameters_survive_the_weights_file_bit_by_bit() {
+    let dir = std::env::temp_dir().join(format!("attentive-nn-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let file = dir.join("model.safetensors");
+    for config in architectures() {
+        let written = model(&config);
+        written.save(&file).unwrap();
+        let read = Transformer::load(&config, &file, &Device::flex()).unwrap();
+        for (a, b) in parameters::named(&written)
+            .iter()
+            .zip(&parameters::named(&read))
+        {
+            assert_eq!(a.name, b.name);
+            assert_eq!(parameters::to_vec(&a.values), parameters::to_vec(&b.values));
+        }
+        let count: usize = parameters::named(&read)
+            .iter()
+            .map(|p| p.values.dims()[0])
+            .sum();
+        assert_eq!(count, config.parameter_count());
+    }
+    let other = ModelConfig {
+        d_ff: 64,
+        ..config()
+    };
+    let message = Transformer::load(&other, &file, &Device::flex())
+        .unwrap_err()
+        .to_string();
+    assert!(message.contains("model.safetensors"), "{message}");
+    std::fs::remove_dir_all(dir).unwrap();
+}

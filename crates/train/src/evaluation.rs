@@ -1,0 +1,126 @@
+//! How good a model is: loss and perplexity by teacher forcing, BLEU by translating.
+//!
+//! Neighbours: [`crate::trainer`] validates with this, `attentive evaluate` is this.
+
+use attentive_nn::{models::transformer::Transformer, noise::Noise};
+use attentive_runtime::{
+    config::ModelConfig,
+    model_dir::Tokenizers,
+    search::SearchOptions,
+    translator::{Translator, TranslatorOptions},
+};
+use attentive_text::{
+    metrics::bleu::corpus_bleu,
+    special::{BOS, EOS},
+};
+
+use crate::{
+    Result,
+    batches::{Batch, Budget, plan_in_order},
+    corpus::Pair,
+    events::Sample,
+    forward::batch_loss,
+};
+
+/// What teacher forcing says about a model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Evaluation {
+    /// The label-smoothed objective per target token.
+    pub loss: f64,
+    /// `exp` of the cross-entropy per target token.
+    pub perplexity: f64,
+    /// Target tokens counted, `</s>` included.
+    pub tokens: usize,
+    /// Pairs that could not be counted because a side was empty or longer than the model reaches.
+    pub left_out: usize,
+}
+
+/// Tokens of a batch when nothing is kept for a backward pass.
+const BATCH_TOKENS: usize = 4096;
+
+/// Smoothing of the reported loss when no recipe says otherwise (§5.4).
+const SMOOTHING: f64 = 0.1;
+
+/// Loss and perplexity of the references `tgt` for the sources `src`, line by line.
+pub fn evaluate(
+    model: &Transformer,
+    config: &ModelConfig,
+    tokenizers: &Tokenizers,
+    src: &[String],
+    tgt: &[String],
+) -> Result<Evaluation> {
+    let limit = config.position_limit().unwrap_or(usize::MAX);
+    let pairs: Vec<Pair> = src
+        .iter()
+        .zip(tgt)
+        .map(|(src, tgt)| {
+            let mut source = tokenizers.src.encode(src);
+            source.push(EOS);
+            let mut target = vec![BOS];
+            target.extend(tokenizers.tgt.encode(tgt));
+            target.push(EOS);
+            Pair {
+                src: source,
+                tgt: target,
+            }
+        })
+        .filter(|pair| pair.src.len() > 1 && pair.tgt.len() > 2)
+        .filter(|pair| pair.src.len() <= limit && pair.tgt.len() <= limit)
+        .collect();
+    let (loss, cross_entropy, tokens) = sums(model, &pairs, SMOOTHING);
+    let count = tokens.max(1) as f64;
+    Ok(Evaluation {
+        loss: loss / count,
+        perplexity: (cross_entropy / count).exp(),
+        tokens,
+        left_out: src.len() - pairs.len(),
+    })
+}
+
+/// Sums of objective and cross-entropy over all pairs, and the number of target tokens.
+pub fn sums(model: &Transformer, pairs: &[Pair], smoothing: f64) -> (f64, f64, usize) {
+    let (mut objective, mut cross_entropy, mut tokens) = (0.0, 0.0, 0);
+    for indices in plan_in_order(pairs, Budget::Tokens(BATCH_TOKENS)) {
+        let batch = Batch::collect(pairs, &indices);
+        let loss = batch_loss(model, &batch, smoothing, &mut Noise::off());
+        objective += f64::from(loss.objective.into_scalar::<f32>());
+        cross_entropy += f64::from(loss.cross_entropy.into_scalar::<f32>());
+        tokens += batch.tgt_tokens();
+    }
+    (objective, cross_entropy, tokens)
+}
+
+/// Translates `src` and scores it against `tgt` as sacreBLEU would; the first `samples` lines come back.
+pub fn bleu(
+    model: &Transformer,
+    config: &ModelConfig,
+    tokenizers: &Tokenizers,
+    src: &[String],
+    tgt: &[String],
+    beam: usize,
+    samples: usize,
+) -> Result<(f64, Vec<Sample>)> {
+    let options = TranslatorOptions {
+        search: match beam {
+            0 | 1 => SearchOptions::greedy(),
+            size => SearchOptions::beam(size),
+        },
+        ..TranslatorOptions::default()
+    };
+    let translator = Translator::new(model.clone(), tokenizers.clone(), options.within(config))?;
+    let outputs: Vec<String> = translator
+        .translate(src)
+        .into_iter()
+        .map(|translation| translation.text)
+        .collect();
+    let samples = (0..src.len().min(samples))
+        .map(|i| Sample {
+            source: src[i].clone(),
+            reference: tgt[i].clone(),
+            output: outputs[i].clone(),
+        })
+        .collect();
+    // References pass through the tokenizer's own idea of text (pre-tokenised words joined by spaces).
+    let references: Vec<String> = tgt.iter().map(|line| line.replace('\t', " ")).collect();
+    Ok((corpus_bleu(&outputs, &references).score, samples))
+}

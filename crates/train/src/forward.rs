@@ -1,0 +1,56 @@
+//! A batch of ids -> the loss: the one forward pass of training and validation.
+//!
+//! Neighbours: [`crate::batches`] makes the batch, `attentive_nn` computes, [`crate::trainer`] and
+//! [`crate::evaluation`] use the sums.
+
+use attentive_nn::{
+    models::transformer::Transformer,
+    noise::Noise,
+    ops::{SmoothedLoss, smoothed_loss},
+};
+use burn::tensor::{Device, Int, Tensor, TensorData};
+
+use crate::{
+    batches::Batch,
+    recipe::{LossKind, Training},
+};
+
+/// The smoothing that a recipe asks for; plain cross-entropy is none.
+pub fn smoothing(training: &Training) -> f64 {
+    match training.loss {
+        LossKind::LabelSmoothing => training.label_smoothing,
+        LossKind::CrossEntropy => 0.0,
+    }
+}
+
+/// Sums over the batch's target tokens: feeds `tgt[:-1]`, predicts `tgt[1:]`.
+pub fn batch_loss(
+    model: &Transformer,
+    batch: &Batch,
+    smoothing: f64,
+    noise: &mut Noise,
+) -> SmoothedLoss {
+    let device = model.device();
+    let (rows, len) = (batch.rows(), batch.tgt_len - 1);
+    let src = ids(&batch.src, [rows, batch.src_len], &device);
+    let (fed, predicted): (Vec<&[u32]>, Vec<&[u32]>) = batch
+        .tgt
+        .chunks(batch.tgt_len)
+        .map(|row| (&row[..len], &row[1..]))
+        .unzip();
+    let tgt = ids(&fed.concat(), [rows, len], &device);
+    let memory = model.encode(src, noise);
+    let hidden = model.decode(tgt, &memory, noise).hidden; // [rows, len, d_model]
+    let logits = model.logits(hidden);
+    let vocab = logits.dims()[2];
+    smoothed_loss(
+        logits.reshape([rows * len, vocab]),
+        &predicted.concat(),
+        smoothing,
+    )
+}
+
+fn ids(values: &[u32], shape: [usize; 2], device: &Device) -> Tensor<2, Int> {
+    let values: Vec<i64> = values.iter().map(|id| i64::from(*id)).collect();
+    Tensor::from_data(TensorData::new(values, shape), device)
+}

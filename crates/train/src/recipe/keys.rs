@@ -1,0 +1,111 @@
+//! Every key that a recipe may have, and which one was probably meant by one that it may not.
+//!
+//! The list is not written down a second time: it is what a complete recipe has when it is written
+//! out. [`super::parse`] asks here for every key of a file and of the command line.
+
+use toml::{Table, Value};
+
+use super::{Recipe, Synthetic};
+
+/// The keys, `section.key`, and the sections.
+pub(super) struct Known {
+    keys: Vec<String>,
+    sections: Vec<String>,
+}
+
+impl Known {
+    /// The keys of this version of the program.
+    pub(super) fn new() -> Self {
+        let mut complete = Recipe::default();
+        complete.data.synthetic = Some(Synthetic::default());
+        let table = Table::try_from(&complete).unwrap_or_default();
+        let mut known = Known {
+            keys: Vec::new(),
+            sections: Vec::new(),
+        };
+        known.collect(&table, "");
+        known
+    }
+
+    /// Whether this is a section, such as `data.synthetic`.
+    pub(super) fn is_section(&self, key: &str) -> bool {
+        self.sections.iter().any(|section| section == key)
+    }
+
+    /// One key of the section.
+    pub(super) fn example(&self, section: &str) -> &str {
+        self.keys_of(section).next().unwrap_or_default()
+    }
+
+    /// Nothing if the key is known; else a message with the key that was probably meant.
+    pub(super) fn refuse(&self, key: &str) -> Option<String> {
+        if self.keys.iter().any(|known| known == key) {
+            return None;
+        }
+        let unknown = format!("unknown key `{key}`");
+        if let Some(closest) = self.closest(key) {
+            return Some(format!("{unknown}; did you mean `{closest}`?"));
+        }
+        let section = key.rsplit_once('.').map_or("", |(section, _)| section);
+        if self.is_section(section) {
+            let names: Vec<&str> = self.keys_of(section).map(last).collect();
+            return Some(format!(
+                "{unknown}; the keys of [{section}] are {}",
+                names.join(", ")
+            ));
+        }
+        let top = self
+            .sections
+            .iter()
+            .filter(|section| !section.contains('.'));
+        let names: Vec<String> = top.map(|section| format!("[{section}]")).collect();
+        Some(format!("{unknown}; the sections are {}", names.join(" ")))
+    }
+
+    fn collect(&mut self, table: &Table, prefix: &str) {
+        for (name, value) in table {
+            let key = format!("{prefix}{name}");
+            match value {
+                Value::Table(inner) => {
+                    self.collect(inner, &format!("{key}."));
+                    self.sections.push(key);
+                }
+                _ => self.keys.push(key),
+            }
+        }
+    }
+
+    fn keys_of(&self, section: &str) -> impl Iterator<Item = &str> {
+        let inside = format!("{section}.");
+        self.keys
+            .iter()
+            .map(String::as_str)
+            .filter(move |key| key.starts_with(&inside))
+    }
+
+    fn closest(&self, key: &str) -> Option<&str> {
+        // The right key in the wrong section, or in none.
+        if let Some(same) = self.keys.iter().find(|known| last(known) == last(key)) {
+            return Some(same);
+        }
+        let distance = |known: &str| {
+            let edits = strsim::damerau_levenshtein(last(known), last(key));
+            let likeness = strsim::jaro_winkler(last(known), last(key));
+            // Among equally good names, the one in the most similar section.
+            (edits, likeness, strsim::jaro_winkler(known, key))
+        };
+        let (best, (edits, likeness, _)) = self
+            .keys
+            .iter()
+            .chain(&self.sections)
+            .map(|known| (known.as_str(), distance(known)))
+            .min_by(|(_, a), (_, b)| a.0.cmp(&b.0).then(b.2.total_cmp(&a.2)))?;
+        let near = edits <= 1 + last(key).chars().count() / 4;
+        (near || likeness > 0.85).then_some(best)
+    }
+}
+
+/// The part of a dotted key after the last dot.
+fn last(key: &str) -> &str {
+    key.rsplit('.').next().unwrap_or(key)
+}

@@ -1,0 +1,171 @@
+//! Everything that training knows <-> the files of a checkpoint.
+//!
+//! `model.safetensors` holds the weights to translate with: the moving average if there is one.
+//! `optimizer.safetensors` holds what only training needs: both moments, gradients that wait for the
+//! rest of their accumulation, and the raw weights beside an average. f32 in, f32 out: nothing is lost.
+//! Neighbours: [`crate::trainer`] calls this, [`crate::checkpoint`] makes it durable.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use attentive_nn::{
+    models::transformer::Transformer,
+    parameters::{self, to_vec},
+};
+use attentive_runtime::{
+    config::ModelConfig,
+    model_dir::{ModelDir, Tokenizers},
+    weights::Weights,
+};
+use burn::tensor::{Device, Tensor, TensorData};
+
+use crate::{
+    Result,
+    checkpoint::CheckpointWriter,
+    ema::Ema,
+    manifest::CheckpointKind,
+    optimizer::{Adam, Gradients},
+    run_dir::RunDir,
+    state::{self, TrainState},
+};
+
+/// Training's file beside the model's.
+const TRAINING_FILE: &str = "optimizer.safetensors";
+
+/// What training changes.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// The weights that are being trained, on an autodiff device.
+    pub model: Transformer,
+    /// Their moving average, if the recipe asks for one.
+    pub ema: Option<Ema>,
+    /// Both moments.
+    pub optimizer: Adam,
+    /// Gradients that wait for the rest of their accumulation.
+    pub gradients: Gradients,
+    /// All the numbers.
+    pub state: TrainState,
+}
+
+impl Snapshot {
+    /// The model to judge and to translate with.
+    pub fn model_to_use(&self) -> Transformer {
+        let plain = burn::module::Module::valid(&self.model);
+        match &self.ema {
+            Some(ema) => ema.apply(plain),
+            None => plain,
+        }
+    }
+
+    /// Commits a checkpoint and returns its folder.
+    pub fn save(
+        &self,
+        run: &RunDir,
+        kind: CheckpointKind,
+        config: &ModelConfig,
+        tokenizers: &Tokenizers,
+        recipe: &str,
+    ) -> Result<PathBuf> {
+        let writer = CheckpointWriter::begin(run, self.state.position(), kind)?;
+        let save = || -> Result<()> {
+            write_model(writer.path(), &self.model_to_use(), config, tokenizers)?;
+            let mut tensors: Vec<(String, Vec<f32>)> = self
+                .optimizer
+                .state()
+                .map(|(name, values)| (name, to_vec(values)))
+                .collect();
+            for (name, values) in &self.gradients {
+                tensors.push((format!("gradient.{name}"), to_vec(values)));
+            }
+            if self.ema.is_some() {
+                for parameter in parameters::named(&self.model) {
+                    tensors.push((
+                        format!("weight.{}", parameter.name),
+                        to_vec(&parameter.values),
+                    ));
+                }
+            }
+            let shapes: Vec<[usize; 1]> =
+                tensors.iter().map(|(_, values)| [values.len()]).collect();
+            let list = tensors.iter().zip(&shapes);
+            Weights::write(
+                writer.path().join(TRAINING_FILE),
+                list.map(|((name, values), shape)| {
+                    (name.as_str(), shape.as_slice(), values.as_slice())
+                }),
+            )?;
+            writer.write("recipe.toml", recipe.as_bytes())?;
+            writer.write(state::FILE_NAME, self.state.to_json().as_bytes())?;
+            Ok(())
+        };
+        save().map_err(|error| error.while_writing(writer.path()))?;
+        Ok(writer.commit()?)
+    }
+
+    /// Reads a checkpoint back; `device` has autodiff.
+    pub fn load(
+        checkpoint: &Path,
+        config: &ModelConfig,
+        ema_decay: f64,
+        device: &Device,
+    ) -> Result<Self> {
+        let used = Transformer::load(config, &checkpoint.join("model.safetensors"), device)?;
+        let stored = Weights::open(checkpoint.join(TRAINING_FILE))?;
+        let plain = device.clone().without_autodiff();
+        let mut kinds: BTreeMap<&str, BTreeMap<String, Tensor<1>>> = BTreeMap::new();
+        for name in stored.names() {
+            let (_, values) = stored.tensor(&name)?;
+            let count = values.len();
+            let tensor = Tensor::from_data(TensorData::new(values, [count]), &plain);
+            let (kind, rest) = name.split_once('.').unwrap_or(("", &name));
+            let kind = match kind {
+                "gradient" => "gradient",
+                "weight" => "weight",
+                _ => "moment",
+            };
+            let key = if kind == "moment" {
+                name.clone()
+            } else {
+                rest.to_string()
+            };
+            kinds.entry(kind).or_default().insert(key, tensor);
+        }
+        let mut take = |kind| kinds.remove(kind).unwrap_or_default();
+        let ema = (ema_decay > 0.0).then(|| {
+            let average = parameters::named(&used)
+                .into_iter()
+                .map(|p| (p.name, p.values))
+                .collect();
+            Ema::from_state(ema_decay, average)
+        });
+        let mut raw = take("weight");
+        let model = parameters::replace(used, |name, old| raw.remove(name).unwrap_or(old));
+        Ok(Self {
+            model,
+            ema,
+            optimizer: Adam::from_state(take("moment")),
+            gradients: take("gradient"),
+            state: TrainState::load(checkpoint)?,
+        })
+    }
+}
+
+/// Writes a model directory without anything of training in it.
+pub fn write_model(
+    dir: &Path,
+    model: &Transformer,
+    config: &ModelConfig,
+    tokenizers: &Tokenizers,
+) -> Result<()> {
+    let tensors: Vec<(String, Vec<usize>, Vec<f32>)> = parameters::named(model)
+        .into_iter()
+        .map(|p| (p.name, p.shape, to_vec(&p.values)))
+        .collect();
+    let list = tensors
+        .iter()
+        .map(|(name, shape, values)| (name.as_str(), shape.as_slice(), values.as_slice()));
+    ModelDir::save(dir, config, tokenizers, list)?;
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! From a recipe and a folder to a run that is ready to go on, new or continued.
+//!
+//! Whatever would make a continued run differ from an uninterrupted one is refused here: another
+//! recipe, another corpus, another vocabulary. Neighbour: [`crate::trainer`] loops over the result.
+
+use attentive_nn::models::transformer::Transformer;
+use attentive_runtime::{config::ModelConfig, model_dir::Tokenizers};
+
+use crate::{
+    Recipe, Result, TrainError,
+    corpus::{Corpus, CorpusText},
+    durable,
+    ema::Ema,
+    events::{Event, Observer},
+    metrics_log::MetricsLog,
+    optimizer::Adam,
+    run_dir::RunDir,
+    snapshot::Snapshot,
+    state::TrainState,
+    trainer::Session,
+};
+
+/// Everything that the loop needs.
+pub(crate) struct Ready {
+    pub(crate) run: RunDir,
+    pub(crate) corpus: Corpus,
+    pub(crate) tokenizers: Tokenizers,
+    pub(crate) config: ModelConfig,
+    pub(crate) snapshot: Snapshot,
+    pub(crate) log: MetricsLog,
+    pub(crate) continued_from: Option<u64>,
+}
+
+/// Opens the run's folder and continues what is there, or begins.
+pub(crate) fn prepare(session: &Session<'_>, observer: &mut dyn Observer) -> Result<Ready> {
+    let recipe = session.recipe;
+    let run = RunDir::open_or_create(session.out)?;
+    refuse_other_recipe(&run, recipe)?;
+    let latest = run.latest_intact()?;
+    for damaged in &latest.damaged {
+        observer.event(&Event::Warning(format!("{damaged}")));
+    }
+    observer.event(&Event::Preparing("reading the corpus"));
+    let text = CorpusText::read(recipe)?;
+    let device = session.device.clone().autodiff();
+
+    let Some(checkpoint) = latest.checkpoint else {
+        observer.event(&Event::Preparing("learning the vocabulary"));
+        let tokenizers = text.train_tokenizers(recipe)?;
+        observer.event(&Event::Preparing("encoding the corpus"));
+        let corpus = text.encode(recipe, &tokenizers)?;
+        let config = model_config(recipe, &tokenizers)?;
+        let model = Transformer::new(&config, recipe.training.seed, &device);
+        let ema_decay = recipe.training.ema_decay;
+        let snapshot = Snapshot {
+            ema: (ema_decay > 0.0).then(|| Ema::new(ema_decay, &model)),
+            model,
+            optimizer: Adam::default(),
+            gradients: Default::default(),
+            state: TrainState {
+                recipe_fingerprint: recipe.fingerprint(),
+                corpus: corpus.fingerprint.clone(),
+                src_tokenizer: tokenizers.src.fingerprint(),
+                tgt_tokenizer: tokenizers.tgt.fingerprint(),
+                ..TrainState::default()
+            },
+        };
+        durable::write_file(&run.recipe_path(), recipe.to_toml().as_bytes())?;
+        let log = MetricsLog::create(&run.metrics_path())?;
+        return Ok(Ready {
+            run,
+            corpus,
+            tokenizers,
+            config,
+            snapshot,
+            log,
+            continued_from: None,
+        });
+    };
+
+    let tokenizers = Tokenizers::load(&checkpoint)?;
+    let config = model_config(recipe, &tokenizers)?;
+    let snapshot = Snapshot::load(&checkpoint, &config, recipe.training.ema_decay, &device)?;
+    let state = &snapshot.state;
+    refuse("corpus", &run, state.corpus.differences(&text.fingerprint))?;
+    refuse(
+        "vocabulary",
+        &run,
+        vocabulary_differences(state, &tokenizers),
+    )?;
+    observer.event(&Event::Preparing("encoding the corpus"));
+    let corpus = text.encode(recipe, &tokenizers)?;
+    let log = MetricsLog::resume(&run.metrics_path(), state.step, state.metrics_lines)?;
+    durable::write_file(&run.recipe_path(), recipe.to_toml().as_bytes())?;
+    let continued_from = Some(state.step);
+    Ok(Ready {
+        run,
+        corpus,
+        tokenizers,
+        config,
+        snapshot,
+        log,
+        continued_from,
+    })
+}
+
+fn model_config(recipe: &Recipe, tokenizers: &Tokenizers) -> Result<ModelConfig> {
+    let config = recipe.model_config(tokenizers.src.vocab_size(), tokenizers.tgt.vocab_size());
+    config
+        .check()
+        .map_err(|problems| TrainError::Architecture { problems })?;
+    Ok(config)
+}
+
+/// The recipe stands in the folder from the first moment, before there is any checkpoint.
+fn refuse_other_recipe(run: &RunDir, recipe: &Recipe) -> Result<()> {
+    if !run.recipe_path().exists() {
+        return Ok(());
+    }
+    let begun = Recipe::load(&run.recipe_path(), &[])?;
+    refuse("recipe", run, begun.differences(recipe))
+}
+
+fn vocabulary_differences(state: &TrainState, tokenizers: &Tokenizers) -> Vec<String> {
+    let sides = [
+        ("source", &state.src_tokenizer, tokenizers.src.fingerprint()),
+        ("target", &state.tgt_tokenizer, tokenizers.tgt.fingerprint()),
+    ];
+    sides
+        .into_iter()
+        .filter(|(_, begun, now)| *begun != now)
+        .map(|(side, _, _)| format!("the {side} tokenizer in the checkpoint is not the run's"))
+        .collect()
+}
+
+fn refuse(what: &'static str, run: &RunDir, differences: Vec<String>) -> Result<()> {
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(TrainError::Changed {
+        what,
+        run: run.path().to_owned(),
+        differences,
+    })
+}

@@ -1,0 +1,489 @@
+//! The training loop: a whole run, readable in one sitting.
+//!
+//! batch -> loss -> gradients, summed over `training.accumulate` batches and divided by their tokens ->
+//! clipping -> Adam -> (validation, checkpoint) -> next batch. The loop's whole state is a
+//! [`Snapshot`]; what it does next depends on nothing else, so a run that was stopped anywhere
+//! continues bit by bit. Neighbours: [`crate::start`] opens or resumes the run, [`crate::evaluation`]
+//! judges the model, [`crate::snapshot`] stores it.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Instant,
+};
+
+use attentive_nn::{noise::Noise, parameters};
+use burn::tensor::Device;
+
+use crate::{
+    Recipe, Result, TrainError,
+    average::average,
+    batches::{self, Batch, Budget},
+    checkpoint::CheckpointWriter,
+    evaluation,
+    events::{EpochReport, Event, Observer, Outcome, Started, StepReport, ValidationReport},
+    forward::{batch_loss, smoothing},
+    manifest::CheckpointKind,
+    optimizer::{accumulate, clip_scale, global_norm},
+    recipe::BestBy,
+    run_dir::Link,
+    schedule::Schedule,
+    snapshot::{Snapshot, write_model},
+    start::{Ready, prepare},
+};
+
+/// What to train, where, on what, and how to be stopped.
+pub struct Session<'a> {
+    /// The whole configuration.
+    pub recipe: &'a Recipe,
+    /// The run's folder; an existing run is continued.
+    pub out: &'a Path,
+    /// Without autodiff, as [`attentive_nn::device::parse`] returns it.
+    pub device: Device,
+    /// Becomes true when the run should save and end.
+    pub stop: &'a AtomicBool,
+}
+
+/// Batches in a row whose loss or gradient is not finite before the run gives up.
+const BAD_STEPS_LIMIT: u64 = 5;
+
+/// Trains until the recipe's end, early stopping or a request to stop.
+pub fn train(session: Session<'_>, observer: &mut dyn Observer) -> Result<Outcome> {
+    let ready = prepare(&session, observer)?;
+    let schedule = Schedule::new(&session.recipe.schedule, ready.config.d_model);
+    let now = Instant::now();
+    let mut trainer = Trainer {
+        before: ready.snapshot.state.seconds,
+        started: now,
+        saved: now,
+        window: now,
+        session,
+        schedule,
+        ready,
+    };
+    trainer.run(observer)
+}
+
+struct Trainer<'a> {
+    session: Session<'a>,
+    ready: Ready,
+    schedule: Schedule,
+    /// Seconds trained before this process.
+    before: f64,
+    started: Instant,
+    /// When the last checkpoint was written.
+    saved: Instant,
+    /// When the last log line was written.
+    window: Instant,
+}
+
+impl Trainer<'_> {
+    fn run(&mut self, observer: &mut dyn Observer) -> Result<Outcome> {
+        let recipe = self.session.recipe;
+        let budget = Budget::of(&recipe.training);
+        let seed = recipe.training.seed;
+        let first = batches::plan(&self.ready.corpus.train, budget, seed, 0);
+        observer.event(&Event::Started(self.introduction(&first)));
+        while let Some(epoch) = self.next_epoch() {
+            let plan = batches::plan(&self.ready.corpus.train, budget, seed, epoch as usize);
+            while (self.ready.snapshot.state.batch as usize) < plan.len() {
+                if self.session.stop.load(Ordering::Relaxed) {
+                    self.save(CheckpointKind::Interval, observer)?;
+                    return Ok(Outcome::Interrupted);
+                }
+                if self.limit_reached() {
+                    return self.finish(observer);
+                }
+                let batch = self.ready.snapshot.state.batch;
+                self.batch(epoch, &plan[batch as usize], observer)?;
+            }
+            self.end_epoch(observer)?;
+        }
+        self.finish(observer)
+    }
+
+    /// The epoch to go on with, if the run is not over.
+    fn next_epoch(&self) -> Option<u64> {
+        let state = &self.ready.snapshot.state;
+        let more = state.epoch < self.session.recipe.training.epochs as u64;
+        (more && !state.stopped_early).then_some(state.epoch)
+    }
+
+    fn limit_reached(&self) -> bool {
+        let training = &self.session.recipe.training;
+        let steps =
+            training.max_steps > 0 && self.ready.snapshot.state.step >= training.max_steps as u64;
+        steps || (training.max_minutes > 0.0 && self.seconds() >= training.max_minutes * 60.0)
+    }
+
+    /// One batch: its gradients join the others, and every `accumulate` batches there is a step.
+    fn batch(&mut self, epoch: u64, indices: &[usize], observer: &mut dyn Observer) -> Result<()> {
+        let recipe = self.session.recipe;
+        let snapshot = &mut self.ready.snapshot;
+        let batch = Batch::collect(&self.ready.corpus.train, indices);
+        let number = epoch << 32 | snapshot.state.batch;
+        let mut noise = Noise::for_batch(recipe.training.seed, number);
+        let loss = batch_loss(
+            &snapshot.model,
+            &batch,
+            smoothing(&recipe.training),
+            &mut noise,
+        );
+        let value = f64::from(loss.objective.clone().into_scalar::<f32>());
+        let state = &mut snapshot.state;
+        state.batch += 1;
+        state.examples += batch.rows() as u64;
+        state.src_tokens += batch.src_tokens() as u64;
+        state.tgt_tokens += batch.tgt_tokens() as u64;
+        if !value.is_finite() {
+            return self.reject(&batch, "the loss", value, observer);
+        }
+        let gradients = parameters::gradients(&snapshot.model, loss.objective.backward());
+        accumulate(&mut snapshot.gradients, gradients);
+        state.micro_step += 1;
+        state.micro_tokens += batch.tgt_tokens() as u64;
+        state.micro_loss += value;
+        if state.micro_step < recipe.training.accumulate as u64 {
+            return Ok(());
+        }
+        let norm = global_norm(&snapshot.gradients) / state.micro_tokens as f64;
+        if !norm.is_finite() {
+            return self.reject(&batch, "a gradient", norm, observer);
+        }
+        self.step(norm, observer)
+    }
+
+    /// One optimiser step over everything accumulated.
+    fn step(&mut self, norm: f64, observer: &mut dyn Observer) -> Result<()> {
+        let recipe = self.session.recipe;
+        let Snapshot {
+            model,
+            ema,
+            optimizer,
+            gradients,
+            state,
+        } = &mut self.ready.snapshot;
+        let step = state.step + 1;
+        let learning_rate = self.schedule.rate(step as usize);
+        let scale = clip_scale(norm, recipe.training.clip_norm) / state.micro_tokens as f64;
+        let taken = std::mem::take(gradients);
+        *model = optimizer.step(
+            model.clone(),
+            taken,
+            &recipe.optimizer,
+            step,
+            learning_rate,
+            scale,
+        );
+        if let Some(ema) = ema {
+            ema.update(model, step);
+        }
+        state.step = step;
+        state.window_loss += state.micro_loss;
+        state.window_tokens += state.micro_tokens;
+        state.epoch_loss += state.micro_loss;
+        state.epoch_tokens += state.micro_tokens;
+        (state.micro_step, state.micro_tokens, state.micro_loss) = (0, 0, 0.0);
+        state.bad_steps = 0;
+        let logs = step.is_multiple_of(recipe.training.log_every.max(1) as u64);
+        let report = self.step_report(learning_rate, norm);
+        observer.event(&Event::Step(report.clone()));
+        if logs {
+            self.log_step(report, observer)?;
+        }
+        let due = |every: usize| every > 0 && step.is_multiple_of(every as u64);
+        if due(recipe.validation.every_steps) {
+            self.validate(CheckpointKind::Interval, observer)?;
+        } else if due(recipe.checkpoints.every_steps) || self.minutes_have_passed() {
+            self.save(CheckpointKind::Interval, observer)?;
+        }
+        Ok(())
+    }
+
+    fn end_epoch(&mut self, observer: &mut dyn Observer) -> Result<()> {
+        let seconds = self.seconds();
+        let state = &mut self.ready.snapshot.state;
+        let loss = state.epoch_loss / state.epoch_tokens.max(1) as f64;
+        let report = EpochReport {
+            epoch: state.epoch,
+            loss,
+            seconds,
+        };
+        (state.epoch_loss, state.epoch_tokens) = (0.0, 0);
+        state.epoch += 1;
+        state.batch = 0;
+        let every = self.session.recipe.validation.every_epochs as u64;
+        let due = every > 0 && state.epoch.is_multiple_of(every);
+        self.ready.log.append("epoch", state.step, &report)?;
+        observer.event(&Event::Epoch(report));
+        match due && !self.ready.corpus.val.is_empty() {
+            true => self.validate(CheckpointKind::Epoch, observer),
+            false => self.save(CheckpointKind::Epoch, observer).map(|_| ()),
+        }
+    }
+
+    /// Judges the model, keeps a checkpoint of it, and notes whether it is the best.
+    fn validate(&mut self, kind: CheckpointKind, observer: &mut dyn Observer) -> Result<()> {
+        let recipe = self.session.recipe;
+        let mut report = self.judge(&self.ready.snapshot.model_to_use())?;
+        let score = score(&report, recipe.validation.best_by);
+        let state = &mut self.ready.snapshot.state;
+        report.improved = state.best_score.is_none_or(|best| score > best);
+        state.val_loss = Some(report.loss);
+        state.val_bleu = report.bleu;
+        if report.improved {
+            state.best_score = Some(score);
+            state.best_step = Some(state.step);
+            state.validations_without_improvement = 0;
+        } else {
+            state.validations_without_improvement += 1;
+            let patience = recipe.validation.patience as u64;
+            state.stopped_early = patience > 0 && state.validations_without_improvement >= patience;
+        }
+        let improved = report.improved;
+        self.ready.log.append("validation", state.step, &report)?;
+        observer.event(&Event::Validated(report));
+        let checkpoint = self.save(kind, observer)?;
+        if improved {
+            self.ready.run.point(Link::Best, &checkpoint)?;
+        }
+        Ok(())
+    }
+
+    fn judge(
+        &self,
+        model: &attentive_nn::models::transformer::Transformer,
+    ) -> Result<ValidationReport> {
+        let recipe = self.session.recipe;
+        let Ready {
+            corpus,
+            config,
+            tokenizers,
+            ..
+        } = &self.ready;
+        let (loss, entropy, tokens) =
+            evaluation::sums(model, &corpus.val, smoothing(&recipe.training));
+        let tokens = tokens.max(1) as f64;
+        let validation = &recipe.validation;
+        let wanted = match (validation.bleu, validation.bleu_sentences) {
+            (false, _) => validation.samples,
+            (true, 0) => corpus.val_src.len(),
+            (true, sentences) => sentences,
+        };
+        let lines = wanted.min(corpus.val_src.len());
+        let (bleu, samples) = evaluation::bleu(
+            model,
+            config,
+            tokenizers,
+            &corpus.val_src[..lines],
+            &corpus.val_tgt[..lines],
+            validation.beam,
+            validation.samples,
+        )?;
+        Ok(ValidationReport {
+            epoch: self.ready.snapshot.state.epoch,
+            loss: loss / tokens,
+            perplexity: (entropy / tokens).exp(),
+            bleu: validation.bleu.then_some(bleu),
+            seconds: self.seconds(),
+            improved: false,
+            samples,
+        })
+    }
+
+    /// The run is over: a last checkpoint, and the average of the last epochs if it is asked for.
+    fn finish(&mut self, observer: &mut dyn Observer) -> Result<Outcome> {
+        let recipe = self.session.recipe;
+        let state = &self.ready.snapshot.state;
+        let early = state.stopped_early;
+        let newest = self
+            .ready
+            .run
+            .checkpoints()?
+            .last()
+            .map(|(position, _)| *position);
+        if newest != Some(state.position()) {
+            match self.ready.corpus.val.is_empty() || state.step == 0 {
+                true => self.save(CheckpointKind::Interval, observer).map(|_| ())?,
+                false => self.validate(CheckpointKind::Interval, observer)?,
+            }
+        }
+        let count = recipe.checkpoints.average_last;
+        if count > 0 {
+            let epochs = self.ready.run.epoch_checkpoints()?;
+            let last = &epochs[epochs.len().saturating_sub(count)..];
+            self.keep_average(last, observer)?;
+        }
+        Ok(if early {
+            Outcome::StoppedEarly
+        } else {
+            Outcome::Finished
+        })
+    }
+
+    fn keep_average(&mut self, checkpoints: &[PathBuf], observer: &mut dyn Observer) -> Result<()> {
+        let Ready {
+            run,
+            config,
+            tokenizers,
+            ..
+        } = &self.ready;
+        let Some(model) = average(checkpoints, config, &self.session.device)? else {
+            return Ok(());
+        };
+        let writer = CheckpointWriter::begin_model(run, "average")?;
+        write_model(writer.path(), &model, config, tokenizers)
+            .map_err(|error| error.while_writing(writer.path()))?;
+        let folder = writer.commit()?;
+        observer.event(&Event::Saved(folder.clone()));
+        if self.ready.corpus.val.is_empty() {
+            return Ok(());
+        }
+        let mut report = self.judge(&model)?;
+        let score = score(&report, self.session.recipe.validation.best_by);
+        let state = &self.ready.snapshot.state;
+        report.improved = state.best_score.is_none_or(|best| score > best);
+        self.ready.log.append("average", state.step, &report)?;
+        if report.improved {
+            self.ready.run.point(Link::Best, &folder)?;
+        }
+        observer.event(&Event::Validated(report));
+        Ok(())
+    }
+
+    /// A batch that cannot be learnt from: nothing of this step is applied.
+    fn reject(
+        &mut self,
+        batch: &Batch,
+        what: &str,
+        value: f64,
+        observer: &mut dyn Observer,
+    ) -> Result<()> {
+        let snapshot = &mut self.ready.snapshot;
+        snapshot.gradients.clear();
+        let state = &mut snapshot.state;
+        (state.micro_step, state.micro_tokens, state.micro_loss) = (0, 0, 0.0);
+        state.bad_steps += 1;
+        let pairs: Vec<String> = batch
+            .pairs
+            .iter()
+            .take(8)
+            .map(|pair| (pair + 1).to_string())
+            .collect();
+        let message = format!(
+            "{what} is {value} at step {} (epoch {}, batch {}, {} sentence pairs, the first kept pairs {}): the step was not applied",
+            state.step + 1,
+            state.epoch,
+            state.batch - 1,
+            batch.rows(),
+            pairs.join(", ")
+        );
+        if state.bad_steps >= BAD_STEPS_LIMIT {
+            return Err(TrainError::NotFinite {
+                message,
+                times: state.bad_steps,
+            });
+        }
+        self.ready.log.append(
+            "rejected",
+            state.step,
+            &serde_json::json!({ "reason": message }),
+        )?;
+        observer.event(&Event::Warning(message));
+        Ok(())
+    }
+
+    fn save(&mut self, kind: CheckpointKind, observer: &mut dyn Observer) -> Result<PathBuf> {
+        let seconds = self.seconds();
+        let recipe = self.session.recipe;
+        let Ready {
+            run,
+            config,
+            tokenizers,
+            snapshot,
+            log,
+            ..
+        } = &mut self.ready;
+        snapshot.state.seconds = seconds;
+        snapshot.state.metrics_lines = log.lines();
+        let checkpoint = snapshot.save(run, kind, config, tokenizers, &recipe.to_toml())?;
+        run.point(Link::Last, &checkpoint)?;
+        run.prune(
+            recipe.checkpoints.keep_last.max(1),
+            recipe.checkpoints.average_last,
+        )?;
+        self.saved = Instant::now();
+        observer.event(&Event::Saved(checkpoint.clone()));
+        Ok(checkpoint)
+    }
+
+    fn log_step(&mut self, report: StepReport, observer: &mut dyn Observer) -> Result<()> {
+        let state = &mut self.ready.snapshot.state;
+        (state.window_loss, state.window_tokens) = (0.0, 0);
+        state.train_loss = Some(report.loss);
+        self.window = Instant::now();
+        self.ready.log.append("step", report.step, &report)?;
+        observer.event(&Event::Logged(report));
+        Ok(())
+    }
+
+    fn step_report(&self, learning_rate: f64, norm: f64) -> StepReport {
+        let state = &self.ready.snapshot.state;
+        let tokens = state.window_tokens as f64;
+        StepReport {
+            step: state.step,
+            epoch: state.epoch,
+            examples: state.examples,
+            tokens: state.tgt_tokens,
+            loss: state.window_loss / tokens.max(1.0),
+            learning_rate,
+            gradient_norm: Some(norm),
+            tokens_per_second: tokens / self.window.elapsed().as_secs_f64().max(1e-9),
+            seconds: self.seconds(),
+        }
+    }
+
+    fn introduction(&self, plan: &[Vec<usize>]) -> Started {
+        let Ready {
+            run,
+            corpus,
+            config,
+            snapshot,
+            continued_from,
+            ..
+        } = &self.ready;
+        let training = &self.session.recipe.training;
+        let steps = (plan.len() * training.epochs / training.accumulate.max(1)) as u64;
+        let limit = training.max_steps as u64;
+        Started {
+            run: run.path().to_owned(),
+            continued_from: *continued_from,
+            parameters: config.parameter_count(),
+            vocabularies: (config.src_vocab, config.tgt_vocab),
+            train: corpus.train_report.clone(),
+            val: corpus.val_report.clone(),
+            batches: plan.len(),
+            padding: batches::padding_share(&corpus.train, plan),
+            total_steps: if limit > 0 { limit.min(steps) } else { steps },
+            first_step: snapshot.state.step,
+        }
+    }
+
+    fn minutes_have_passed(&self) -> bool {
+        let minutes = self.session.recipe.checkpoints.every_minutes;
+        minutes > 0.0 && self.saved.elapsed().as_secs_f64() >= minutes * 60.0
+    }
+
+    /// Seconds of training over all continuations.
+    fn seconds(&self) -> f64 {
+        self.before + self.started.elapsed().as_secs_f64()
+    }
+}
+
+/// Higher is better.
+fn score(report: &ValidationReport, by: BestBy) -> f64 {
+    match (by, report.bleu) {
+        (BestBy::Bleu, Some(bleu)) => bleu,
+        _ => -report.loss,
+    }
+}

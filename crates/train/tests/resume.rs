@@ -1,0 +1,278 @@
+//! A run that was stopped and continued is bitwise equal to one that was not, wherever it stopped.
+
+use std::{path::Path, sync::atomic::AtomicBool};
+
+use attentive_nn::{models::transformer::Transformer, parameters};
+use attentive_runtime::model_dir::ModelDir;
+use attentive_train::{
+    Recipe, TrainError,
+    events::{Event, Observer, Outcome},
+    trainer::{Session, train},
+};
+use burn::tensor::Device;
+
+const RECIPE: &str = r#"
+[data]
+synthetic = { task = "reverse", lines = 300, val_lines = 20, symbols = 8, min_length = 2, max_length = 6, seed = 3 }
+[tokenizer]
+kind = "word"
+min_frequency = 1
+vocab_size = 0
+[model]
+preset = "tiny"
+d_model = 16
+d_ff = 32
+heads = 2
+kv_heads = 2
+encoder_layers = 1
+decoder_layers = 1
+dropout = 0.2
+[training]
+seed = 5
+epochs = 3
+batch_tokens = 96
+accumulate = 3
+clip_norm = 1.0
+ema_decay = 0.9
+log_every = 1
+[schedule]
+kind = "noam"
+warmup = 20
+[validation]
+samples = 1
+[checkpoints]
+keep_last = 50
+"#;
+
+/// Asks to stop after so many steps, or never.
+struct StopAfter<'a> {
+    steps: u64,
+    stop: &'a AtomicBool,
+    warnings: Vec<String>,
+}
+
+impl Observer for StopAfter<'_> {
+    fn event(&mut self, event: &Event) {
+        match event {
+            Event::Step(report) if report.step >= self.steps => {
+                self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            }
+            Event::Warning(message) => self.warnings.push(message.clone()),
+            _ => {}
+        }
+    }
+}
+
+fn recipe(overrides: &[&str]) -> Recipe {
+    let overrides: Vec<String> = overrides.iter().map(|s| s.to_string()).collect();
+    Recipe::from_toml_str("test", RECIPE, &overrides).unwrap()
+}
+
+fn run(recipe: &Recipe, out: &Path, stop_after: u64) -> (Result<Outcome, TrainError>, Vec<String>) {
+    let stop = AtomicBool::new(false);
+    let mut observer = StopAfter {
+        steps: stop_after,
+        stop: &stop,
+        warnings: Vec::new(),
+    };
+    let session = Session {
+        recipe,
+        out,
+        device: Device::flex(),
+        stop: &stop,
+    };
+    let result = train(session, &mut observer);
+    (result, observer.warnings)
+}
+
+/// Every weight of RUN/last and every number of its optimiser, as bytes.
+fn bytes(run: &Path) -> Vec<Vec<u8>> {
+    ["model.safetensors", "optimizer.safetensors"]
+        .map(|file| std::fs::read(run.join("last").join(file)).unwrap())
+        .to_vec()
+}
+
+#[test]
+fn resumed_training_matches_uninterrupted() {
+    let dir = tempfile::tempdir().unwrap();
+    let recipe = recipe(&[]);
+    let whole = dir.path().join("whole");
+    assert_eq!(run(&recipe, &whole, u64::MAX).0.unwrap(), Outcome::Finished);
+
+    // Stopped after every second step: in the middle of epochs, continued each time.
+    let pieces = dir.path().join("pieces");
+    let mut stops = 0;
+    for limit in (2..).step_by(2) {
+        match run(&recipe, &pieces, limit).0.unwrap() {
+            Outcome::Finished => break,
+            outcome => assert_eq!(outcome, Outcome::Interrupted),
+        }
+        stops += 1;
+    }
+    assert!(stops > 5, "the run was stopped only {stops} times");
+    assert_eq!(bytes(&whole), bytes(&pieces));
+
+    // The history is the same too, but for times.
+    let history = |run: &Path| -> Vec<(String, u64, String)> {
+        let text = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+        text.lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+            .map(|v| {
+                (
+                    v["event"].to_string(),
+                    v["step"].as_u64().unwrap(),
+                    v["loss"].to_string(),
+                )
+            })
+            .collect()
+    };
+    assert_eq!(history(&whole), history(&pieces));
+}
+
+/// `stop` is looked at before every batch, so raising it between two batches of one accumulation stops
+/// there; the accumulated gradients wait in the checkpoint.
+#[test]
+fn a_run_stopped_within_an_accumulation_continues_with_its_gradients() {
+    struct Countdown<'a>(&'a AtomicBool);
+    impl Observer for Countdown<'_> {
+        fn event(&mut self, _: &Event) {}
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let recipe = recipe(&["training.accumulate=1000"]);
+    let out = dir.path().join("run");
+    let stop = AtomicBool::new(false);
+    // A thread that raises the flag soon after the first batches.
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(150));
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        let session = Session {
+            recipe: &recipe,
+            out: &out,
+            device: Device::flex(),
+            stop: &stop,
+        };
+        train(session, &mut Countdown(&stop)).unwrap()
+    });
+    let waits = |run: &Path| {
+        let state = attentive_train::state::TrainState::load(&run.join("last")).unwrap();
+        (state.step, state.micro_step)
+    };
+    if outcome == Outcome::Interrupted {
+        let (step, micro) = waits(&out);
+        assert_eq!(step, 0);
+        assert!(micro > 0 || waits(&out).1 == 0);
+    }
+    run(&recipe, &out, u64::MAX).0.unwrap();
+    let whole = dir.path().join("whole");
+    run(&recipe, &whole, u64::MAX).0.unwrap();
+    assert_eq!(waits(&out), waits(&whole));
+    assert_eq!(bytes(&whole), bytes(&out));
+}
+
+#[test]
+fn a_changed_recipe_is_refused_with_the_difference_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("run");
+    run(&recipe(&["training.max_steps=2"]), &out, u64::MAX)
+        .0
+        .unwrap();
+    let before = bytes(&out);
+    let error = run(
+        &recipe(&["training.seed=6", "training.max_steps=2"]),
+        &out,
+        u64::MAX,
+    )
+    .0
+    .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("`training.seed`: 5 in the run, 6 in the recipe"),
+        "{error}"
+    );
+    let error = run(&recipe(&["data.synthetic.seed=4"]), &out, u64::MAX)
+        .0
+        .unwrap_err();
+    assert!(error.to_string().contains("data.synthetic"), "{error}");
+    assert_eq!(bytes(&out), before, "a refused run changes nothing");
+}
+
+#[test]
+fn a_changed_corpus_is_refused_with_the_file_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+    write("a.src", &"a b c\nc b a\n".repeat(20));
+    write("a.tgt", &"c b a\na b c\n".repeat(20));
+    let text = RECIPE.replace(
+        RECIPE.lines().nth(2).unwrap(),
+        &format!("dir = {:?}\nsrc = \"a.src\"\ntgt = \"a.tgt\"", dir.path()),
+    );
+    let recipe = Recipe::from_toml_str("test", &text, &["training.max_steps=2".into()]).unwrap();
+    let out = dir.path().join("run");
+    run(&recipe, &out, u64::MAX).0.unwrap();
+    write("a.tgt", &"c b a\na b a\n".repeat(20));
+    let error = run(&recipe, &out, u64::MAX).0.unwrap_err().to_string();
+    assert!(
+        error.contains("a.tgt") && error.contains("corpus"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_damaged_checkpoint_is_reported_and_the_one_before_it_is_used() {
+    let dir = tempfile::tempdir().unwrap();
+    let recipe = recipe(&[]);
+    let out = dir.path().join("run");
+    run(&recipe, &out, 4).0.unwrap();
+    run(&recipe, &out, 8).0.unwrap();
+    let last = std::fs::canonicalize(out.join("last")).unwrap();
+    let file = last.join("optimizer.safetensors");
+    let whole = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    let (outcome, warnings) = run(&recipe, &out, u64::MAX);
+    assert_eq!(outcome.unwrap(), Outcome::Finished);
+    assert!(
+        warnings[0].contains("optimizer.safetensors"),
+        "{warnings:?}"
+    );
+    let uninterrupted = dir.path().join("whole");
+    run(&recipe, &uninterrupted, u64::MAX).0.unwrap();
+    assert_eq!(bytes(&uninterrupted), bytes(&out));
+}
+
+#[test]
+fn checkpoint_averaging_is_the_mean_of_the_last_epochs() {
+    let dir = tempfile::tempdir().unwrap();
+    let recipe = recipe(&["checkpoints.average_last=2", "training.ema_decay=0.0"]);
+    let out = dir.path().join("run");
+    run(&recipe, &out, u64::MAX).0.unwrap();
+    let values = |dir: &Path| {
+        let opened = ModelDir::open(dir).unwrap();
+        let file = opened.path.join("model.safetensors");
+        let model = Transformer::load(&opened.config, &file, &Device::flex()).unwrap();
+        parameters::named(&model)
+            .iter()
+            .flat_map(|p| parameters::to_vec(&p.values))
+            .collect::<Vec<_>>()
+    };
+    let mut checkpoints: Vec<_> = std::fs::read_dir(out.join("checkpoints"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    checkpoints.sort();
+    let epochs: Vec<_> = checkpoints
+        .iter()
+        .filter(|path| {
+            std::fs::read_to_string(path.join("manifest.json"))
+                .unwrap()
+                .to_lowercase()
+                .contains("epoch")
+        })
+        .collect();
+    let [a, b] = [epochs[epochs.len() - 2], epochs[epochs.len() - 1]].map(|path| values(path));
+    for (mean, (a, b)) in values(&out.join("average")).iter().zip(a.iter().zip(&b)) {
+        assert!((mean - (a + b) / 2.0).abs() < 1e-6);
+    }
+}

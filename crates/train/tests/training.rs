@@ -1,0 +1,141 @@
+//! The arithmetic of a step: accumulation, Adam, clipping, and what happens to batches that are not finite.
+
+use attentive_nn::{
+    models::transformer::Transformer,
+    noise::Noise,
+    ops::{AdamStep, adam_update},
+    parameters,
+};
+use attentive_runtime::config::{ModelConfig, Preset};
+use attentive_train::{
+    batches::Batch,
+    corpus::Pair,
+    forward::batch_loss,
+    optimizer::{Gradients, accumulate, clip_scale, global_norm},
+};
+use burn::tensor::{Device, Tensor, TensorData};
+
+fn pairs() -> Vec<Pair> {
+    (0..12u32)
+        .map(|i| {
+            let words: Vec<u32> = (0..2 + i % 5).map(|j| 4 + (i * 3 + j) % 9).collect();
+            Pair {
+                src: words.iter().copied().chain([1]).collect(),
+                tgt: [0]
+                    .into_iter()
+                    .chain(words.iter().rev().copied())
+                    .chain([1])
+                    .collect(),
+            }
+        })
+        .collect()
+}
+
+fn model() -> Transformer {
+    let config = ModelConfig {
+        d_model: 16,
+        d_ff: 32,
+        heads: 2,
+        kv_heads: 2,
+        encoder_layers: 1,
+        decoder_layers: 1,
+        dropout: 0.0,
+        ..Preset::Tiny.config(13, 13)
+    };
+    Transformer::new(&config, 1, &Device::flex().autodiff())
+}
+
+fn gradients(model: &Transformer, indices: &[usize]) -> (Gradients, usize) {
+    let batch = Batch::collect(&pairs(), indices);
+    let loss = batch_loss(model, &batch, 0.1, &mut Noise::off());
+    (
+        parameters::gradients(model, loss.objective.backward()),
+        batch.tgt_tokens(),
+    )
+}
+
+#[test]
+fn accumulated_gradients_match_one_large_batch() {
+    let model = model();
+    let (whole, tokens) = gradients(&model, &(0..12).collect::<Vec<_>>());
+    let mut sum = Gradients::new();
+    let mut total = 0;
+    // Batches of different size and padding: the sum is weighted by tokens, not by batches.
+    for indices in [&[0, 7, 3][..], &[1], &[2, 4, 5, 6, 8], &[9, 10, 11]] {
+        let (part, tokens) = gradients(&model, indices);
+        accumulate(&mut sum, part);
+        total += tokens;
+    }
+    assert_eq!(total, tokens);
+    assert_eq!(whole.len(), sum.len());
+    for (name, expected) in &whole {
+        let (expected, got) = (parameters::to_vec(expected), parameters::to_vec(&sum[name]));
+        let largest = expected.iter().fold(1e-3f32, |max, v| max.max(v.abs()));
+        for (e, g) in expected.iter().zip(&got) {
+            assert!((e - g).abs() < 1e-4 * largest, "{name}: {e} and {g}");
+        }
+    }
+}
+
+#[test]
+fn adam_and_clipping_match_pytorch() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../nn/tests/fixtures/adam.json"
+    );
+    let fixture: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let floats = |value: &serde_json::Value| -> Vec<f32> {
+        value
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|v| v.as_f64().unwrap() as f32)
+            .collect()
+    };
+    let tensor = |values: Vec<f32>| {
+        let count = values.len();
+        Tensor::<1>::from_data(TensorData::new(values, [count]), &Device::flex())
+    };
+    for kind in ["adam", "adamw"] {
+        let case = &fixture[kind];
+        let mut values = tensor(floats(&fixture["start"]));
+        let mut first = values.zeros_like();
+        let mut second = values.zeros_like();
+        for (i, gradient) in fixture["gradients"].as_array().unwrap().iter().enumerate() {
+            let rule = AdamStep {
+                learning_rate: fixture["learning_rates"][i].as_f64().unwrap(),
+                beta1: 0.9,
+                beta2: 0.98,
+                epsilon: 1e-9,
+                weight_decay: case["weight_decay"].as_f64().unwrap_or(0.0),
+                step: i as u64 + 1,
+                gradient_scale: 1.0,
+            };
+            [values, first, second] =
+                adam_update(values, tensor(floats(gradient)), first, second, &rule);
+            let got = parameters::to_vec(&values);
+            for (g, e) in got.iter().zip(floats(&case["parameters_after_step"][i])) {
+                assert!(
+                    (g - e).abs() <= 2e-6 * e.abs().max(1.0),
+                    "{kind} step {}: {g} and {e}",
+                    i + 1
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn gradients_are_clipped_by_their_norm_as_one_vector() {
+    let tensor = |values: [f32; 2]| Tensor::<1>::from_data(values, &Device::flex());
+    let gradients = Gradients::from([
+        ("a".into(), tensor([3.0, 0.0])),
+        ("b".into(), tensor([0.0, 4.0])),
+    ]);
+    let norm = global_norm(&gradients);
+    assert!((norm - 5.0).abs() < 1e-6);
+    assert!((clip_scale(norm, 1.0) - 0.2).abs() < 1e-6);
+    assert_eq!(clip_scale(norm, 10.0), 1.0);
+    assert_eq!(clip_scale(norm, 0.0), 1.0);
+}
