@@ -30,7 +30,7 @@ use terminal::Terminal;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(commands::score::flags::expand(std::env::args_os()));
     let terminal = Terminal::new(cli.global.verbosity());
     let result = cli
         .global

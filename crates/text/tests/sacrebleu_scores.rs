@@ -10,7 +10,6 @@ use attentive_text::metrics::references::References;
 use attentive_text::metrics::report::{
     Detail, ReportFormat, ReportOptions, score_line, single_system,
 };
-use attentive_text::metrics::scorer::Scorer;
 use attentive_text::metrics::signature::{PROGRAM, SignatureForm};
 use reading::{bleu_scorer, close, fixture, numbers, scorer, segments, strings};
 use serde_json::Value;

@@ -18,6 +18,7 @@ pub mod bleu_tokenizers;
 pub mod chrf;
 mod chrf_formula;
 pub mod error;
+pub mod input;
 mod ngrams;
 mod numpy;
 mod python_text;

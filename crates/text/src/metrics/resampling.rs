@@ -83,24 +83,54 @@ impl Swaps {
         system: &Statistics,
         score: impl Fn(&[f64], &[f64]) -> T + Sync,
     ) -> Vec<T> {
-        let width = baseline.width();
-        let (base, other) = (baseline.totals(), system.totals());
+        let trials = (0..self.trials).into_par_iter();
+        if !baseline.is_whole() || !system.is_whole() {
+            let sums = |trial| self.sums_in_order(trial, baseline, system);
+            return trials.map(sums).map(|(a, b)| score(&a, &b)).collect();
+        }
         let subsets = subset_sums(baseline, system);
-        let trial = |trial: usize| {
+        let (base, other) = (baseline.totals(), system.totals());
+        let sums = |trial| -> (Vec<f64>, Vec<f64>) {
             // Taking the baseline's row instead of the system's adds their difference.
             let mut first = other.clone();
-            for (group, sums) in subsets.chunks_exact(width << GROUP).enumerate() {
-                let chosen = self.bits(trial, group * GROUP) as usize;
-                let sums = &sums[chosen * width..(chosen + 1) * width];
-                for (total, sum) in first.iter_mut().zip(sums) {
+            for (group, sums) in subsets.chunks_exact(first.len() << GROUP).enumerate() {
+                let chosen = self.bits(trial, group * GROUP) as usize * first.len();
+                for (total, sum) in first.iter_mut().zip(&sums[chosen..]) {
                     *total += sum;
                 }
             }
             let rest = |i: usize| base[i] + other[i] - first[i];
-            let second: Vec<f64> = (0..width).map(rest).collect();
-            score(&first, &second)
+            let second = (0..first.len()).map(rest).collect();
+            (first, second)
         };
-        (0..self.trials).into_par_iter().map(trial).collect()
+        trials.map(sums).map(|(a, b)| score(&a, &b)).collect()
+    }
+
+    /// Sums of fractions depend on their order: that of a matrix product, segment by segment, first the
+    /// rows that a bit chooses, then the others, then both together.
+    ///
+    /// TER has fractions, the mean lengths of several references. numpy's own order is that of the BLAS
+    /// library it was built with, which is this one up to a few hundred segments.
+    fn sums_in_order(
+        &self,
+        trial: usize,
+        baseline: &Statistics,
+        system: &Statistics,
+    ) -> (Vec<f64>, Vec<f64>) {
+        let width = baseline.width();
+        let mut parts = [(); 4].map(|()| vec![0.0; width]);
+        for segment in 0..self.segments {
+            let chosen = (self.bits(trial, segment) & 1) as usize;
+            let rows = [baseline.row(segment), system.row(segment)];
+            for (table, row) in rows.into_iter().enumerate() {
+                for (sum, value) in parts[2 * table + chosen].iter_mut().zip(row) {
+                    *sum += value;
+                }
+            }
+        }
+        let [base_rest, base_chosen, other_rest, other_chosen] = parts;
+        let join = |a: Vec<f64>, b: Vec<f64>| a.iter().zip(&b).map(|(a, b)| a + b).collect();
+        (join(base_chosen, other_rest), join(base_rest, other_chosen))
     }
 
     /// The bits of up to eight segments from `segment` on.
