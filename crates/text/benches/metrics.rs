@@ -41,10 +41,17 @@ fn main() {
     let start = Instant::now();
     let scores = compute(task, &reference, &systems).unwrap_or_else(|error| panic!("{error}"));
     let seconds = start.elapsed().as_secs_f64();
-    println!("{}", serde_json::json!({"seconds": seconds, "scores": scores}));
+    println!(
+        "{}",
+        serde_json::json!({"seconds": seconds, "scores": scores})
+    );
 }
 
-fn compute(task: &str, reference: &[String], systems: &[Vec<String>]) -> Result<Vec<f64>, MetricError> {
+fn compute(
+    task: &str,
+    reference: &[String],
+    systems: &[Vec<String>],
+) -> Result<Vec<f64>, MetricError> {
     let references = References::single(reference)?;
     let scorer: Box<dyn Scorer> = match task {
         "chrf" => Box::new(ChrfScorer::new(ChrfOptions::default(), &references)?),

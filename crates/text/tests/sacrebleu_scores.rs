@@ -18,7 +18,10 @@ use serde_json::Value;
 fn the_pairs_are_at_least_two_thousand() {
     let data = fixture();
     let corpora = data["corpora"].as_array().unwrap();
-    let pairs: usize = corpora.iter().map(|corpus| strings(&corpus["outputs"]).len()).sum();
+    let pairs: usize = corpora
+        .iter()
+        .map(|corpus| strings(&corpus["outputs"]).len())
+        .sum();
     assert!(pairs >= 2000, "{pairs} pairs");
 }
 
@@ -34,9 +37,18 @@ fn every_option_scores_as_sacrebleu_does() {
             return;
         };
         let expected = numbers(rows);
-        assert_eq!(expected.len(), statistics.width() * statistics.segments(), "{label}");
+        assert_eq!(
+            expected.len(),
+            statistics.width() * statistics.segments(),
+            "{label}"
+        );
         for (index, row) in expected.chunks_exact(statistics.width()).enumerate() {
-            let line = format!("{label} line {}: {:?} / {:?}", index + 1, outputs[index], references.segments()[index]);
+            let line = format!(
+                "{label} line {}: {:?} / {:?}",
+                index + 1,
+                outputs[index],
+                references.segments()[index]
+            );
             for (found, expected) in statistics.row(index).iter().zip(row) {
                 close(*found, *expected, &line);
             }
@@ -51,7 +63,11 @@ fn bleu_comes_with_the_same_counts_precisions_and_lengths() {
             return;
         }
         let bleu = bleu_scorer(case, references).corpus(outputs).unwrap();
-        for (found, name) in [(&bleu.counts, "counts"), (&bleu.totals, "totals"), (&bleu.precisions, "precisions")] {
+        for (found, name) in [
+            (&bleu.counts, "counts"),
+            (&bleu.totals, "totals"),
+            (&bleu.precisions, "precisions"),
+        ] {
             let expected = numbers(&case[name]);
             assert_eq!(found.len(), expected.len(), "{label} {name}");
             for (found, expected) in found.iter().zip(&expected) {
@@ -68,9 +84,16 @@ fn bleu_comes_with_the_same_counts_precisions_and_lengths() {
 fn single_sentences_score_as_sacrebleu_does() {
     for_each_case(|case, references, outputs, label| {
         for (index, expected) in numbers(&case["sentences"]).into_iter().enumerate() {
-            let one = References::from_segments(vec![references.segments()[index].clone()]).unwrap();
-            let score = scorer(case, &one).corpus_score(&outputs[index..=index]).unwrap();
-            close(score.value, expected, &format!("{label} sentence {}", index + 1));
+            let one =
+                References::from_segments(vec![references.segments()[index].clone()]).unwrap();
+            let score = scorer(case, &one)
+                .corpus_score(&outputs[index..=index])
+                .unwrap();
+            close(
+                score.value,
+                expected,
+                &format!("{label} sentence {}", index + 1),
+            );
         }
     });
 }
@@ -82,19 +105,31 @@ fn signatures_and_reports_equal_character_by_character() {
         let score = scorer.corpus_score(outputs).unwrap();
         let signature = scorer.signature();
         assert_eq!(signature.to_string(), case["signature"], "{label}");
-        assert_eq!(signature.format(SignatureForm::Short), case["short"], "{label}");
+        assert_eq!(
+            signature.format(SignatureForm::Short),
+            case["short"],
+            "{label}"
+        );
         let text = ReportOptions {
             format: ReportFormat::Text,
             width: 3,
             ..ReportOptions::default()
         };
-        assert_eq!(score_line(&score, &signature, &text), case["line"], "{label}");
+        assert_eq!(
+            score_line(&score, &signature, &text),
+            case["line"],
+            "{label}"
+        );
         let only = ReportOptions {
             width: 5,
             detail: Detail::ScoreOnly,
             ..text
         };
-        assert_eq!(score_line(&score, &signature, &only), case["only"], "{label}");
+        assert_eq!(
+            score_line(&score, &signature, &only),
+            case["only"],
+            "{label}"
+        );
         let json = ReportOptions {
             width: 4,
             ..ReportOptions::default()
@@ -114,7 +149,11 @@ fn for_each_case(check: impl Fn(&Value, &References, &[String], &str)) {
         .iter()
         .map(|corpus| {
             let references = References::from_segments(segments(&corpus["references"])).unwrap();
-            (corpus["name"].to_string(), strings(&corpus["outputs"]), references)
+            (
+                corpus["name"].to_string(),
+                strings(&corpus["outputs"]),
+                references,
+            )
         })
         .collect();
     let cases = data["cases"].as_array().unwrap();

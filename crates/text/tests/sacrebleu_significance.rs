@@ -45,10 +45,19 @@ fn confidence_intervals_are_sacrebleus() {
         ];
         for (case, expected) in cases.iter().zip(data[expected].as_array().unwrap()) {
             let scorer = scorer(case, &references);
-            let (score, signature) = score_with_confidence(&*scorer, system, samples, Seed::DEFAULT).unwrap();
+            let (score, signature) =
+                score_with_confidence(&*scorer, system, samples, Seed::DEFAULT).unwrap();
             let confidence = score.confidence.unwrap();
-            close(confidence.mean, expected["mean"].as_f64().unwrap(), &case.to_string());
-            close(confidence.half_width, expected["ci"].as_f64().unwrap(), &case.to_string());
+            close(
+                confidence.mean,
+                expected["mean"].as_f64().unwrap(),
+                &case.to_string(),
+            );
+            close(
+                confidence.half_width,
+                expected["ci"].as_f64().unwrap(),
+                &case.to_string(),
+            );
             assert_eq!(signature.to_string(), expected["signature"]);
             let options = ReportOptions {
                 width: 6,
@@ -94,7 +103,9 @@ fn check_tests(data: &Value, references: &str, tests: &str) {
             "bs" => PairedTest::Bootstrap { samples },
             _ => PairedTest::Randomisation {
                 trials: samples,
-                confidence: expected["confidence"].as_u64().map(|samples| samples as usize),
+                confidence: expected["confidence"]
+                    .as_u64()
+                    .map(|samples| samples as usize),
             },
         };
         for column in expected["metrics"].as_array().unwrap() {
@@ -102,18 +113,38 @@ fn check_tests(data: &Value, references: &str, tests: &str) {
             let found = paired_test(&[&*scorer], &systems, test, Seed::DEFAULT).unwrap();
             let label = format!("{test:?} {}", column["metric"]);
             assert_eq!(found[0].name, column["name"], "{label}");
-            assert_eq!(found[0].signature.to_string(), column["signature"], "{label}");
-            for (result, expected) in found[0].results.iter().zip(column["results"].as_array().unwrap()) {
+            assert_eq!(
+                found[0].signature.to_string(),
+                column["signature"],
+                "{label}"
+            );
+            for (result, expected) in found[0]
+                .results
+                .iter()
+                .zip(column["results"].as_array().unwrap())
+            {
                 close(result.score, expected[0].as_f64().unwrap(), &label);
                 assert_eq!(result.p_value.is_some(), expected[1].is_f64(), "{label}");
                 if let Some(p_value) = result.p_value {
-                    close(p_value, expected[1].as_f64().unwrap(), &format!("{label} p-value"));
+                    close(
+                        p_value,
+                        expected[1].as_f64().unwrap(),
+                        &format!("{label} p-value"),
+                    );
                 }
                 let pair = result.confidence.map(|c| (c.mean, c.half_width));
                 assert_eq!(pair.is_some(), expected[2].is_f64(), "{label}");
                 if let Some((mean, half_width)) = pair {
-                    close(mean, expected[2].as_f64().unwrap(), &format!("{label} mean"));
-                    close(half_width, expected[3].as_f64().unwrap(), &format!("{label} interval"));
+                    close(
+                        mean,
+                        expected[2].as_f64().unwrap(),
+                        &format!("{label} mean"),
+                    );
+                    close(
+                        half_width,
+                        expected[3].as_f64().unwrap(),
+                        &format!("{label} interval"),
+                    );
                 }
             }
         }
@@ -124,8 +155,12 @@ fn check_tests(data: &Value, references: &str, tests: &str) {
 fn named_scorer(name: &str, references: &References) -> Box<dyn Scorer> {
     let case = match name {
         "BLEU" => json!({"metric": "bleu", "options": {}}),
-        "BLEU-k" => json!({"metric": "bleu", "options": {"smooth_method": "add-k", "smooth_value": 0.5}}),
-        "BLEU-s" => json!({"metric": "bleu", "options": {"smooth_method": "floor", "tokenize": "char"}}),
+        "BLEU-k" => {
+            json!({"metric": "bleu", "options": {"smooth_method": "add-k", "smooth_value": 0.5}})
+        }
+        "BLEU-s" => {
+            json!({"metric": "bleu", "options": {"smooth_method": "floor", "tokenize": "char"}})
+        }
         "CHRF" => json!({"metric": "chrf", "options": {"word_order": 2}}),
         "CHRF-e" => json!({"metric": "chrf", "options": {"eps_smoothing": true}}),
         "TER" => json!({"metric": "ter", "options": {}}),

@@ -32,7 +32,9 @@ pub enum MetricError {
         found: usize,
     },
     /// A line with another number of tab-separated texts.
-    #[error("line {line} has {found} tab-separated fields; expected {expected}, as many on every line")]
+    #[error(
+        "line {line} has {found} tab-separated fields; expected {expected}, as many on every line"
+    )]
     UnequalFields {
         /// The line, from 1.
         line: usize,

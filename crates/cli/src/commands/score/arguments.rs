@@ -190,7 +190,10 @@ enum FormatName {
 impl ScoreArgs {
     /// BLEU's options; single sentences leave out the orders they are too short for.
     pub fn bleu(&self) -> Result<BleuOptions, MetricError> {
-        let target = self.language_pair.as_deref().and_then(|pair| pair.split('-').nth(1));
+        let target = self
+            .language_pair
+            .as_deref()
+            .and_then(|pair| pair.split('-').nth(1));
         let usual = match target {
             Some("zh") => BleuTokenizer::Chinese,
             _ => BleuTokenizer::default(),

@@ -28,7 +28,10 @@ const FLAGS: [(&str, &str); 15] = [
 pub fn expand(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = arguments.collect();
     let is_option = |argument: &OsString| argument.to_string_lossy().starts_with('-');
-    let command = arguments.iter().skip(1).position(|argument| !is_option(argument));
+    let command = arguments
+        .iter()
+        .skip(1)
+        .position(|argument| !is_option(argument));
     let Some(command) = command.map(|position| position + 1) else {
         return arguments;
     };
@@ -80,6 +83,9 @@ mod tests {
         );
         let other = "attentive translate -sh -tok";
         assert_eq!(expanded(other), other);
-        assert_eq!(expanded("attentive score -tok=zh -- -lc"), "attentive score --tokenize=zh -- -lc");
+        assert_eq!(
+            expanded("attentive score -tok=zh -- -lc"),
+            "attentive score --tokenize=zh -- -lc"
+        );
     }
 }

@@ -25,8 +25,8 @@ use attentive_text::metrics::signature::PROGRAM;
 use attentive_text::metrics::significance::{PairedTest, Seed, paired_test, score_with_confidence};
 use attentive_text::metrics::ter::TerScorer;
 
-pub use arguments::ScoreArgs;
 use arguments::MetricName;
+pub use arguments::ScoreArgs;
 
 use crate::exit::Ending;
 use crate::output::Output;
@@ -76,7 +76,9 @@ fn read_references(args: &ScoreArgs) -> anyhow::Result<Vec<Vec<String>>> {
         return args.refs.iter().map(|path| read(path)).collect();
     }
     let [path] = args.refs.as_slice() else {
-        return usage("--num-refs is for one reference file with tab-separated references; give one file only");
+        return usage(
+            "--num-refs is for one reference file with tab-separated references; give one file only",
+        );
     };
     split_columns(&read(path)?, args.num_refs).with_context(|| format!("in {path:?}"))
 }
@@ -104,10 +106,14 @@ fn read_systems(
         let name = path.to_string_lossy().into_owned();
         if let Some(index) = systems.iter().position(|system| system.name == name) {
             if index == 0 && test.is_some() {
-                terminal.note(format_args!("{name} is the baseline already, not read again"));
+                terminal.note(format_args!(
+                    "{name} is the baseline already, not read again"
+                ));
                 continue;
             }
-            return usage(&format!("{name} is given twice; every system needs a file of its own"));
+            return usage(&format!(
+                "{name} is given twice; every system needs a file of its own"
+            ));
         }
         let lines = read(path)?;
         systems.push(System { name, lines });
@@ -123,7 +129,11 @@ fn read(path: &Path) -> anyhow::Result<Vec<String>> {
 }
 
 /// Refuses combinations of arguments that make no sense.
-fn check_request(args: &ScoreArgs, systems: &[System], test: Option<PairedTest>) -> anyhow::Result<()> {
+fn check_request(
+    args: &ScoreArgs,
+    systems: &[System],
+    test: Option<PairedTest>,
+) -> anyhow::Result<()> {
     let confidence = args.significance.confidence;
     if args.sentence_level && systems.len() > 1 {
         return usage("--sentence-level scores one system; give one file after -i");
@@ -135,7 +145,9 @@ fn check_request(args: &ScoreArgs, systems: &[System], test: Option<PairedTest>)
         return usage("--sentence-level has no statistical tests; leave out one of them");
     }
     if test.is_some() && systems.len() < 2 {
-        return usage("a paired test compares systems with the first one; give two files or more after -i");
+        return usage(
+            "a paired test compares systems with the first one; give two files or more after -i",
+        );
     }
     if confidence && systems.len() > 1 {
         return usage("--confidence is for one system; use --paired-bs or --paired-ar for several");
@@ -144,7 +156,11 @@ fn check_request(args: &ScoreArgs, systems: &[System], test: Option<PairedTest>)
 }
 
 /// Refuses texts that do not pair line by line, naming the files.
-fn check_lengths(args: &ScoreArgs, streams: &[Vec<String>], systems: &[System]) -> anyhow::Result<()> {
+fn check_lengths(
+    args: &ScoreArgs,
+    streams: &[Vec<String>],
+    systems: &[System],
+) -> anyhow::Result<()> {
     let name = |index: usize| match args.refs.get(index) {
         Some(path) => format!("{path:?}"),
         None => format!("reference {}", index + 1),
@@ -153,16 +169,22 @@ fn check_lengths(args: &ScoreArgs, streams: &[Vec<String>], systems: &[System]) 
     if expected == 0 {
         bail!(MetricError::Empty { what: name(0) });
     }
-    let references = streams.iter().enumerate().map(|(index, lines)| (name(index), lines.len()));
-    let outputs = systems.iter().map(|system| (format!("{:?}", system.name), system.lines.len()));
+    let references = streams
+        .iter()
+        .enumerate()
+        .map(|(index, lines)| (name(index), lines.len()));
+    let outputs = systems
+        .iter()
+        .map(|system| (format!("{:?}", system.name), system.lines.len()));
     for (what, found) in references.chain(outputs) {
         if found != expected {
+            let pair = format!("{} and {what} do not pair line by line", name(0));
             let error = MetricError::UnequalLines {
                 what,
                 expected,
                 found,
             };
-            return Err(error).context(format!("{} has {expected} lines", name(0)));
+            return Err(error).context(pair);
         }
     }
     Ok(())
@@ -213,7 +235,12 @@ fn score_one(
     };
     let mut scores = Vec::with_capacity(scorers.len());
     for &scorer in scorers {
-        scores.push(score_with_confidence(scorer, &system.lines, samples, seed(args)?)?);
+        scores.push(score_with_confidence(
+            scorer,
+            &system.lines,
+            samples,
+            seed(args)?,
+        )?);
     }
     Ok(single_system(&scores, report))
 }
@@ -226,11 +253,18 @@ fn score_several(
     report: &ReportOptions,
 ) -> anyhow::Result<String> {
     let names: Vec<String> = systems.iter().map(|system| system.name.clone()).collect();
-    let outputs: Vec<&[String]> = systems.iter().map(|system| system.lines.as_slice()).collect();
+    let outputs: Vec<&[String]> = systems
+        .iter()
+        .map(|system| system.lines.as_slice())
+        .collect();
     let mut columns = Vec::with_capacity(scorers.len());
     if let Some(test) = test {
         for metric in paired_test(scorers, &outputs, test, seed(args)?)? {
-            columns.push(Column::of_results(&metric.name, metric.signature, &metric.results));
+            columns.push(Column::of_results(
+                &metric.name,
+                metric.signature,
+                &metric.results,
+            ));
         }
     } else {
         for &scorer in scorers {
@@ -238,7 +272,11 @@ fn score_several(
             for output in &outputs {
                 scores.push(scorer.corpus_score(output)?.value);
             }
-            columns.push(Column::of_scores(&scorer.name(), scorer.signature(), &scores));
+            columns.push(Column::of_scores(
+                &scorer.name(),
+                scorer.signature(),
+                &scores,
+            ));
         }
     }
     Ok(several_systems(&names, &columns, test, report))
@@ -246,7 +284,11 @@ fn score_several(
 
 /// The seed asked for, or that of the environment, or sacreBLEU's usual one.
 fn seed(args: &ScoreArgs) -> anyhow::Result<Seed> {
-    let given = args.significance.seed.clone().or_else(|| env::var("SACREBLEU_SEED").ok());
+    let given = args
+        .significance
+        .seed
+        .clone()
+        .or_else(|| env::var("SACREBLEU_SEED").ok());
     Ok(given.map_or(Ok(Seed::DEFAULT), |seed| seed.parse())?)
 }
 

@@ -86,7 +86,10 @@ pub fn single_system(scores: &[(Score, Signature)], options: &ReportOptions) -> 
             entries => format!("[\n{}\n]", entries.join(",\n")),
         };
     }
-    let entries: Vec<String> = entries.iter().map(|line| options.colours.highlight(line)).collect();
+    let entries: Vec<String> = entries
+        .iter()
+        .map(|line| options.colours.highlight(line))
+        .collect();
     align_at_equals(&entries)
 }
 
@@ -138,7 +141,10 @@ impl Column {
         Self {
             name: name.to_owned(),
             signature,
-            cells: scores.iter().map(|&score| table::Cell::Score(score)).collect(),
+            cells: scores
+                .iter()
+                .map(|&score| table::Cell::Score(score))
+                .collect(),
         }
     }
 
@@ -147,7 +153,10 @@ impl Column {
         Self {
             name: name.to_owned(),
             signature,
-            cells: results.iter().map(|&result| table::Cell::Test(result)).collect(),
+            cells: results
+                .iter()
+                .map(|&result| table::Cell::Test(result))
+                .collect(),
         }
     }
 }
@@ -166,7 +175,10 @@ fn score_entry(score: &Score, signature: &Signature, options: &ReportOptions) ->
         let (mean, half) = (confidence.mean, confidence.half_width);
         object.raw("confidence_mean", &number(mean));
         object.raw("confidence_var", &number(half));
-        object.text("confidence", &format!("μ = {} ± {}", rounded(mean), rounded(half)));
+        object.text(
+            "confidence",
+            &format!("μ = {} ± {}", rounded(mean), rounded(half)),
+        );
     }
     if let Some(verbose) = &score.verbose {
         object.text("verbose_score", verbose);
@@ -220,7 +232,9 @@ impl Colours {
         let Some(start) = line.find("(μ = ") else {
             return line.to_owned();
         };
-        let end = line[start..].find(')').map_or(line.len(), |end| start + end + 1);
+        let end = line[start..]
+            .find(')')
+            .map_or(line.len(), |end| start + end + 1);
         format!(
             "{}{}{}",
             &line[..start],

@@ -18,7 +18,11 @@ pub(super) fn explain(test: PairedTest, baseline: &str, colours: Colours) -> Str
     };
     let rule = "-".repeat(title.len());
     // A baseline without a name of its own, from standard input, stays unnamed here.
-    let name = if baseline.starts_with("Baseline:") { baseline } else { "" };
+    let name = if baseline.starts_with("Baseline:") {
+        baseline
+    } else {
+        ""
+    };
     let name = colours.paint(name, YELLOW);
     let baseline = colours.paint("baseline", YELLOW);
     let hypothesis = colours.paint("Null hypothesis", GREEN);

@@ -48,7 +48,9 @@ pub(super) fn render(
     style: Style,
     options: &ReportOptions,
 ) -> String {
-    let has_baseline = systems.first().is_some_and(|name| name.starts_with("Baseline:"));
+    let has_baseline = systems
+        .first()
+        .is_some_and(|name| name.starts_with("Baseline:"));
     let colours = options.colours;
     let highlight = |row: usize, line: Line| match (row, has_baseline) {
         (0, true) => line.painted(colours, YELLOW),
@@ -60,7 +62,8 @@ pub(super) fn render(
     grid.push((Line::new("System"), names.collect()));
     let mut with_confidence = false;
     for column in columns {
-        let confidence = |cell: &Cell| matches!(cell, Cell::Test(result) if result.confidence.is_some());
+        let confidence =
+            |cell: &Cell| matches!(cell, Cell::Test(result) if result.confidence.is_some());
         with_confidence |= column.cells.iter().any(confidence);
         let title = match with_confidence {
             true => format!("{} (μ ± 95% CI)", column.name),
@@ -105,10 +108,16 @@ fn fancy_grid(
     let row = |cells: &[Vec<Line>]| {
         let height = cells.iter().map(Vec::len).max().unwrap_or(0);
         let line = |index: usize| {
-            let padded = cells.iter().zip(widths).enumerate().map(|(column, (cell, &width))| {
-                let text = cell.get(index).map_or(" ".repeat(width), |line| line.padded(column, width));
-                format!(" {text} ")
-            });
+            let padded = cells
+                .iter()
+                .zip(widths)
+                .enumerate()
+                .map(|(column, (cell, &width))| {
+                    let text = cell
+                        .get(index)
+                        .map_or(" ".repeat(width), |line| line.padded(column, width));
+                    format!(" {text} ")
+                });
             format!("│{}│", padded.collect::<Vec<_>>().join("│"))
         };
         (0..height).map(line).collect::<Vec<_>>().join("\n")
@@ -131,10 +140,16 @@ fn latex_booktabs(
     widths: &[usize],
 ) -> String {
     let row = |cells: &[Vec<Line>]| {
-        let padded = cells.iter().zip(widths).enumerate().map(|(column, (cell, &width))| {
-            let text = cell.first().map_or(String::new(), |line| line.padded(column, width));
-            escape_latex(&format!(" {text} "))
-        });
+        let padded = cells
+            .iter()
+            .zip(widths)
+            .enumerate()
+            .map(|(column, (cell, &width))| {
+                let text = cell
+                    .first()
+                    .map_or(String::new(), |line| line.padded(column, width));
+                escape_latex(&format!(" {text} "))
+            });
         format!("{}\\\\", padded.collect::<Vec<_>>().join("&"))
     };
     let alignment = format!("r{}", "c".repeat(widths.len() - 1));
@@ -200,7 +215,12 @@ impl Line {
     fn padded(&self, column: usize, width: usize) -> String {
         let missing = width - self.width;
         let left = if column == 0 { missing } else { missing / 2 };
-        format!("{}{}{}", " ".repeat(left), self.text, " ".repeat(missing - left))
+        format!(
+            "{}{}{}",
+            " ".repeat(left),
+            self.text,
+            " ".repeat(missing - left)
+        )
     }
 }
 
