@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::numpy::Generator;
 use super::statistics::Statistics;
 
-/// Samples drawn before they are summed; bounds the memory for the indices.
+/// Samples or trials worked on at once: bounds the memory for the indices, keeps sums in the cache.
 const BLOCK: usize = 256;
 /// Columns summed at once, which fit vector registers.
 const LANES: usize = 8;
@@ -77,60 +77,42 @@ impl Swaps {
     }
 
     /// For each trial the sums of the two pseudo-systems that swapping makes of two systems.
+    ///
+    /// Whole numbers sum exactly in any order. Fractions, which only TER over several references has, do not:
+    /// trials that tie with the real difference then fall to either side by rounding. sacreBLEU leaves
+    /// that to the machine's BLAS library, so there such p-values differ between machines too.
     pub(super) fn score<T: Send>(
         &self,
         baseline: &Statistics,
         system: &Statistics,
         score: impl Fn(&[f64], &[f64]) -> T + Sync,
     ) -> Vec<T> {
-        let trials = (0..self.trials).into_par_iter();
-        if !baseline.is_whole() || !system.is_whole() {
-            let sums = |trial| self.sums_in_order(trial, baseline, system);
-            return trials.map(sums).map(|(a, b)| score(&a, &b)).collect();
-        }
+        let width = baseline.width();
         let subsets = subset_sums(baseline, system);
         let (base, other) = (baseline.totals(), system.totals());
-        let sums = |trial| -> (Vec<f64>, Vec<f64>) {
+        let block = |begin: usize| {
+            let count = BLOCK.min(self.trials - begin);
             // Taking the baseline's row instead of the system's adds their difference.
-            let mut first = other.clone();
-            for (group, sums) in subsets.chunks_exact(first.len() << GROUP).enumerate() {
-                let chosen = self.bits(trial, group * GROUP) as usize * first.len();
-                for (total, sum) in first.iter_mut().zip(&sums[chosen..]) {
-                    *total += sum;
+            let mut firsts = other.repeat(count);
+            for (group, sums) in subsets.chunks_exact(width << GROUP).enumerate() {
+                for (index, first) in firsts.chunks_exact_mut(width).enumerate() {
+                    let chosen = self.bits(begin + index, group * GROUP) as usize * width;
+                    for (total, sum) in first.iter_mut().zip(&sums[chosen..chosen + width]) {
+                        *total += sum;
+                    }
                 }
             }
-            let rest = |i: usize| base[i] + other[i] - first[i];
-            let second = (0..first.len()).map(rest).collect();
-            (first, second)
+            let pair = |first: &[f64]| {
+                let rest = |i: usize| base[i] + other[i] - first[i];
+                score(first, &(0..width).map(rest).collect::<Vec<f64>>())
+            };
+            firsts.chunks_exact(width).map(pair).collect()
         };
-        trials.map(sums).map(|(a, b)| score(&a, &b)).collect()
-    }
-
-    /// Sums of fractions depend on their order: that of a matrix product, segment by segment, first the
-    /// rows that a bit chooses, then the others, then both together.
-    ///
-    /// TER has fractions, the mean lengths of several references. numpy's own order is that of the BLAS
-    /// library it was built with, which is this one up to a few hundred segments.
-    fn sums_in_order(
-        &self,
-        trial: usize,
-        baseline: &Statistics,
-        system: &Statistics,
-    ) -> (Vec<f64>, Vec<f64>) {
-        let width = baseline.width();
-        let mut parts = [(); 4].map(|()| vec![0.0; width]);
-        for segment in 0..self.segments {
-            let chosen = (self.bits(trial, segment) & 1) as usize;
-            let rows = [baseline.row(segment), system.row(segment)];
-            for (table, row) in rows.into_iter().enumerate() {
-                for (sum, value) in parts[2 * table + chosen].iter_mut().zip(row) {
-                    *sum += value;
-                }
-            }
-        }
-        let [base_rest, base_chosen, other_rest, other_chosen] = parts;
-        let join = |a: Vec<f64>, b: Vec<f64>| a.iter().zip(&b).map(|(a, b)| a + b).collect();
-        (join(base_chosen, other_rest), join(base_rest, other_chosen))
+        let blocks: Vec<Vec<T>> = (0..self.trials.div_ceil(BLOCK))
+            .into_par_iter()
+            .map(|index| block(index * BLOCK))
+            .collect();
+        blocks.into_iter().flatten().collect()
     }
 
     /// The bits of up to eight segments from `segment` on.

@@ -37,11 +37,6 @@ impl Statistics {
         self.values.chunks_exact(self.width)
     }
 
-    /// Whether all numbers are whole, so that their sums are exact in any order.
-    pub fn is_whole(&self) -> bool {
-        self.values.iter().all(|value| value.fract() == 0.0)
-    }
-
     /// The sum of all rows, added in order.
     pub fn totals(&self) -> Vec<f64> {
         let mut totals = vec![0.0; self.width];
