@@ -6,10 +6,10 @@
 //!
 //! Run with `cargo run --example 01_attention_by_hand`. Next: `02_positions_and_masks`.
 
-use attentive_nn::attention::dot_product::scaled_dot_product;
+use attentive_nn::attention::dot_product::{Heads, scaled_dot_product};
 use attentive_nn::device;
 use attentive_nn::mask::Mask;
-use attentive_nn::noise::Noise;
+use attentive_nn::pass::Pass;
 use burn::tensor::Tensor;
 
 const WORDS: [&str; 3] = ["the", "dog", "barks"];
@@ -40,9 +40,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("`barks` looks at `dog`, so its output is nearly what `dog` says.\n");
 
     let device = device::parse("cpu")?;
-    let tensor = |rows: [[f32; 2]; 3]| Tensor::<4>::from_data([[rows]], &device); // [batch 1, head 1, 3, 2]
+    let tensor = |rows: [[f32; 2]; 3]| Tensor::<3>::from_data([rows], &device); // [batch, 3, 2]
     let (query, key, value) = (tensor(QUERIES), tensor(KEYS), tensor(VALUES));
-    let attended = scaled_dot_product(query, key, value, &Mask::Open, 0.0, &mut Noise::off());
+    let heads = Heads {
+        query: 1,
+        key_value: 1,
+    };
+    let pass = &mut Pass::inspection();
+    let attended = scaled_dot_product(query, key, value, heads, &Mask::Open, 0.0, pass);
     let library: Vec<f32> = attended.values.into_data().iter::<f32>().collect();
     let difference = library
         .iter()

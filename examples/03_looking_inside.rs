@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use attentive_nn::device;
 use attentive_nn::models::transformer::Transformer;
 use attentive_nn::models::transformer::search::pad_rows;
-use attentive_nn::noise::Noise;
+use attentive_nn::pass::Pass;
 use attentive_runtime::model_dir::ModelDir;
 use attentive_runtime::search::{SearchOptions, search};
 use attentive_text::special::{BOS, EOS};
@@ -83,8 +83,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Once more with the whole output at once, to have all weights together.
     let mut target = vec![BOS];
     target.extend(output);
-    let memory = network.encode(pad_rows(&[source.clone()], &device), &mut Noise::off());
-    let decoded = network.decode(pad_rows(&[target], &device), &memory, &mut Noise::off());
+    let memory = network.encode(
+        pad_rows(&[source.clone()], &device),
+        &mut Pass::inspection(),
+    );
+    let decoded = network.decode(
+        pad_rows(&[target], &device),
+        &memory,
+        &mut Pass::inspection(),
+    );
     let mut written: Vec<String> = output.iter().map(|id| tokenizers.tgt.label(*id)).collect();
     written.push("</s>".to_owned());
     let read: Vec<String> = source.iter().map(|id| tokenizers.src.label(*id)).collect();

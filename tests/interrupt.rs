@@ -10,8 +10,17 @@ use std::process::{Command, Stdio};
 
 use program::{Folder, attentive, command};
 
+/// Dropout, accumulation and an average of the weights: their states have to survive too.
+const SETTINGS: [&str; 5] = [
+    "training.max_steps=100",
+    "training.log_every=2",
+    "model.dropout=0.1",
+    "training.accumulate=2",
+    "training.ema_decay=0.9",
+];
+
 /// Starts training, sends the signal after the first line of the log, returns the code and the rest.
-fn train_and_send(signal: &str, arguments: &[&str]) -> (i32, String) {
+fn train_and_send(signal: &str, arguments: &[String]) -> (i32, String) {
     let mut child = command(arguments)
         .stderr(Stdio::piped())
         .spawn()
@@ -38,19 +47,13 @@ fn train_and_send(signal: &str, arguments: &[&str]) -> (i32, String) {
 #[test]
 fn an_interrupted_run_continues_and_ends_as_if_nothing_had_happened() {
     let folder = Folder::new();
-    folder.copy_task("train", 1000, 1);
+    folder.copy_task("train", 4000, 1);
     let recipe = folder.recipe();
-    let train = |run| {
-        // Dropout and accumulation, so that their states have to survive too.
-        let settings = [
-            "training.log_every=2",
-            "model.dropout=0.1",
-            "training.accumulate=2",
-            "training.ema_decay=0.9",
-        ];
-        let mut arguments = vec!["train", recipe.as_str(), "--out", run];
-        for setting in settings {
-            arguments.extend(["--set", setting]);
+    let train = |run: &str| {
+        let mut arguments = vec!["train".to_owned(), recipe.clone()];
+        arguments.extend(["--out".to_owned(), run.to_owned()]);
+        for setting in SETTINGS {
+            arguments.extend(["--set".to_owned(), setting.to_owned()]);
         }
         arguments
     };

@@ -41,7 +41,7 @@ pub fn code(result: anyhow::Result<()>, terminal: &Terminal) -> ExitCode {
             ExitCode::from(USAGE)
         }
         None => {
-            terminal.error(&message(&error));
+            terminal.error(message(&error));
             ExitCode::from(FAILED)
         }
     }

@@ -16,3 +16,4 @@ pub mod models;
 pub mod noise;
 pub mod ops;
 pub mod parameters;
+pub mod pass;

@@ -31,6 +31,14 @@ pub fn named<M: Module>(model: &M) -> Vec<NamedTensor> {
     reader.found
 }
 
+/// All parameters on the host as `(name, shape, values)`, as the weights file takes them.
+pub fn export<M: Module>(model: &M) -> Vec<(String, Vec<usize>, Vec<f32>)> {
+    let parameters = named(model).into_iter();
+    parameters
+        .map(|p| (p.name, p.shape, to_vec(&p.values)))
+        .collect()
+}
+
 /// The model with every parameter replaced by what `value` returns for its name and old values
 /// (flattened, without gradient tracking). Returned tensors have the same number of elements.
 pub fn replace<M: Module>(model: M, value: impl FnMut(&str, Tensor<1>) -> Tensor<1>) -> M {

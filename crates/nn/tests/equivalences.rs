@@ -2,12 +2,13 @@
 
 use attentive_nn::{
     models::transformer::{Transformer, search::pad_rows},
-    noise::Noise,
     parameters,
+    pass::Pass,
 };
 use attentive_runtime::{
     config::{ModelConfig, NormPlacement, PositionKind, Preset, Tying},
     search::{SearchModel, SearchOptions, search},
+    weights::Weights,
 };
 use attentive_text::special::{BOS, EOS, PAD};
 use burn::tensor::{Device, Tensor, TensorData};
@@ -66,19 +67,19 @@ fn padding_does_not_change_outputs() {
     for config in architectures() {
         let model = model(&config);
         let device = Device::flex();
-        let noise = &mut Noise::off();
-        let run = |src: Vec<u32>, tgt: Vec<u32>, noise: &mut Noise| {
-            let memory = model.encode(pad_rows(&[src], &device), noise);
+        let pass = &mut Pass::evaluation();
+        let run = |src: Vec<u32>, tgt: Vec<u32>, pass: &mut Pass| {
+            let memory = model.encode(pad_rows(&[src], &device), pass);
             let hidden = model
-                .decode(pad_rows(&[tgt], &device), &memory, noise)
+                .decode(pad_rows(&[tgt], &device), &memory, pass)
                 .hidden;
             floats(model.log_probs(hidden.narrow(1, 0, 3)))
         };
-        let plain = run(vec![5, 6, 7, EOS], vec![BOS, 8, 9], noise);
+        let plain = run(vec![5, 6, 7, EOS], vec![BOS, 8, 9], pass);
         let padded = run(
             vec![5, 6, 7, EOS, PAD, PAD],
             vec![BOS, 8, 9, PAD, PAD],
-            noise,
+            pass,
         );
         assert_close(&plain, &padded, 1e-5);
     }
@@ -91,8 +92,12 @@ fn cached_steps_match_full_forward() {
         let device = Device::flex();
         let sources = [vec![5, 6, 7, EOS], vec![9, EOS]];
         let targets = [vec![BOS, 8, 9, 10], vec![BOS, 4, 4, 7]];
-        let memory = model.encode(pad_rows(&sources, &device), &mut Noise::off());
-        let full = model.decode(pad_rows(&targets, &device), &memory, &mut Noise::off());
+        let memory = model.encode(pad_rows(&sources, &device), &mut Pass::evaluation());
+        let full = model.decode(
+            pad_rows(&targets, &device),
+            &memory,
+            &mut Pass::evaluation(),
+        );
         let full = floats(model.log_probs(full.hidden)); // [2, 4, 23]
         let mut state = SearchModel::start(&model, &sources);
         for position in 0..4 {
@@ -113,9 +118,12 @@ fn cached_steps_match_full_forward() {
 fn the_future_is_never_seen() {
     let model = model(&config());
     let device = Device::flex();
-    let memory = model.encode(pad_rows(&[vec![5, 6, EOS]], &device), &mut Noise::off());
+    let memory = model.encode(
+        pad_rows(&[vec![5, 6, EOS]], &device),
+        &mut Pass::evaluation(),
+    );
     let run = |tgt: Vec<u32>| {
-        let decoded = model.decode(pad_rows(&[tgt], &device), &memory, &mut Noise::off());
+        let decoded = model.decode(pad_rows(&[tgt], &device), &memory, &mut Pass::evaluation());
         floats(decoded.hidden.narrow(1, 0, 2))
     };
     assert_eq!(run(vec![BOS, 8, 9, 10]), run(vec![BOS, 8, 17, 4]));
@@ -183,11 +191,11 @@ fn gqa_is_mha_with_repeated_heads() {
     );
     let run = |model: &Transformer| {
         let device = Device::flex();
-        let noise = &mut Noise::off();
-        let memory = model.encode(pad_rows(&[vec![5, 6, 7, EOS]], &device), noise);
+        let pass = &mut Pass::evaluation();
+        let memory = model.encode(pad_rows(&[vec![5, 6, 7, EOS]], &device), pass);
         floats(
             model
-                .decode(pad_rows(&[vec![BOS, 8, 9]], &device), &memory, noise)
+                .decode(pad_rows(&[vec![BOS, 8, 9]], &device), &memory, pass)
                 .hidden,
         )
     };
@@ -198,15 +206,12 @@ fn gqa_is_mha_with_repeated_heads() {
 fn attention_weights_are_probabilities_over_what_may_be_seen() {
     let model = model(&config());
     let device = Device::flex();
-    let noise = &mut Noise::off();
-    let memory = model.encode(
-        pad_rows(&[vec![5, 6, 7, EOS], vec![9, EOS]], &device),
-        noise,
-    );
+    let pass = &mut Pass::inspection();
+    let memory = model.encode(pad_rows(&[vec![5, 6, 7, EOS], vec![9, EOS]], &device), pass);
     let decoded = model.decode(
         pad_rows(&[vec![BOS, 8, 9], vec![BOS, 4, 5]], &device),
         &memory,
-        noise,
+        pass,
     );
     for weights in memory
         .weights
@@ -239,7 +244,11 @@ fn parameters_survive_the_weights_file_bit_by_bit() {
     let file = dir.join("model.safetensors");
     for config in architectures() {
         let written = model(&config);
-        written.save(&file).unwrap();
+        let tensors = parameters::export(&written);
+        let list = tensors
+            .iter()
+            .map(|(name, shape, values)| (name.as_str(), shape.as_slice(), values.as_slice()));
+        Weights::write(&file, list).unwrap();
         let read = Transformer::load(&config, &file, &Device::flex()).unwrap();
         for (a, b) in parameters::named(&written)
             .iter()

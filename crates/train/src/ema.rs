@@ -48,11 +48,4 @@ impl Ema {
             self.values.get(name).cloned().unwrap_or(old)
         })
     }
-
-    /// The average for a checkpoint.
-    pub fn state(&self) -> impl Iterator<Item = (String, &Tensor<1>)> {
-        self.values
-            .iter()
-            .map(|(name, values)| (name.clone(), values))
-    }
 }

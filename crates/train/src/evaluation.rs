@@ -2,7 +2,7 @@
 //!
 //! Neighbours: [`crate::trainer`] validates with this, `attentive evaluate` is this.
 
-use attentive_nn::{models::transformer::Transformer, noise::Noise};
+use attentive_nn::{models::transformer::Transformer, pass::Pass};
 use attentive_runtime::{
     config::ModelConfig,
     model_dir::Tokenizers,
@@ -38,6 +38,9 @@ pub struct Evaluation {
 /// Tokens of a batch when nothing is kept for a backward pass.
 const BATCH_TOKENS: usize = 4096;
 
+/// Tokens of the longest side that is judged: the cost of attention grows with the square.
+const LONGEST: usize = 1024;
+
 /// Smoothing of the reported loss when no recipe says otherwise (§5.4).
 const SMOOTHING: f64 = 0.1;
 
@@ -49,7 +52,7 @@ pub fn evaluate(
     src: &[String],
     tgt: &[String],
 ) -> Result<Evaluation> {
-    let limit = config.position_limit().unwrap_or(usize::MAX);
+    let limit = config.position_limit().unwrap_or(LONGEST).min(LONGEST);
     let pairs: Vec<Pair> = src
         .iter()
         .zip(tgt)
@@ -82,7 +85,7 @@ pub fn sums(model: &Transformer, pairs: &[Pair], smoothing: f64) -> (f64, f64, u
     let (mut objective, mut cross_entropy, mut tokens) = (0.0, 0.0, 0);
     for indices in plan_in_order(pairs, Budget::Tokens(BATCH_TOKENS)) {
         let batch = Batch::collect(pairs, &indices);
-        let loss = batch_loss(model, &batch, smoothing, &mut Noise::off());
+        let loss = batch_loss(model, &batch, smoothing, &mut Pass::evaluation());
         objective += f64::from(loss.objective.into_scalar::<f32>());
         cross_entropy += f64::from(loss.cross_entropy.into_scalar::<f32>());
         tokens += batch.tgt_tokens();

@@ -115,6 +115,8 @@ mod tests {
     fn line_breaks_cannot_hide_a_change() {
         assert_ne!(print(&[("a", &["xy"])]), print(&[("a", &["x", "y"])]));
         assert_ne!(print(&[("a", &["x", ""])]), print(&[("a", &["x"])]));
+        // As many lines and as many letters, but broken elsewhere.
+        assert_ne!(print(&[("a", &["xy", "z"])]), print(&[("a", &["x", "yz"])]));
     }
 
     #[test]

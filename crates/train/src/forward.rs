@@ -5,8 +5,8 @@
 
 use attentive_nn::{
     models::transformer::Transformer,
-    noise::Noise,
     ops::{SmoothedLoss, smoothed_loss},
+    pass::Pass,
 };
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
@@ -28,7 +28,7 @@ pub fn batch_loss(
     model: &Transformer,
     batch: &Batch,
     smoothing: f64,
-    noise: &mut Noise,
+    pass: &mut Pass,
 ) -> SmoothedLoss {
     let device = model.device();
     let (rows, len) = (batch.rows(), batch.tgt_len - 1);
@@ -39,8 +39,8 @@ pub fn batch_loss(
         .map(|row| (&row[..len], &row[1..]))
         .unzip();
     let tgt = ids(&fed.concat(), [rows, len], &device);
-    let memory = model.encode(src, noise);
-    let hidden = model.decode(tgt, &memory, noise).hidden; // [rows, len, d_model]
+    let memory = model.encode(src, pass);
+    let hidden = model.decode(tgt, &memory, pass).hidden; // [rows, len, d_model]
     let logits = model.logits(hidden);
     let vocab = logits.dims()[2];
     smoothed_loss(

@@ -1,6 +1,6 @@
 //! `metrics.jsonl`: one JSON object per line for everything that happens in a run.
 //!
-//! `{"event": "step", "step": 50, ...}`, likewise `validation`, `checkpoint` and others. A run that
+//! `{"event": "step", "step": 50, ...}`, likewise `epoch`, `validation`, `average` and `rejected`. A run that
 //! is continued from an older checkpoint comes past the same steps again, so the lines after that
 //! checkpoint are cut off first: every step stands there once. Written by the trainer.
 

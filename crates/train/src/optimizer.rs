@@ -6,12 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use attentive_nn::{models::transformer::Transformer, ops::adam_update, parameters};
+use attentive_nn::{
+    models::transformer::Transformer,
+    ops::{AdamStep, adam_update, sum_of_squares},
+    parameters,
+};
 use burn::tensor::Tensor;
 
 use crate::recipe::{Optimizer, OptimizerKind};
-
-pub use attentive_nn::ops::AdamStep;
 
 /// Gradients by parameter name, flattened.
 pub type Gradients = BTreeMap<String, Tensor<1>>;
@@ -100,11 +102,7 @@ pub fn accumulate(total: &mut Gradients, new: Gradients) {
 
 /// The norm of all gradients taken as one vector.
 pub fn global_norm(gradients: &Gradients) -> f64 {
-    gradients
-        .values()
-        .map(|gradient| f64::from(gradient.clone().square().sum().into_scalar::<f32>()))
-        .sum::<f64>()
-        .sqrt()
+    gradients.values().map(sum_of_squares).sum::<f64>().sqrt()
 }
 
 /// What to multiply gradients with so that their norm is at most `limit` (0: no limit), as

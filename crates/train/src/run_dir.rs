@@ -217,7 +217,10 @@ fn is_epoch(checkpoint: &Path) -> bool {
     Manifest::read(checkpoint).is_ok_and(|manifest| manifest.kind == CheckpointKind::Epoch)
 }
 
-/// A folder with anything but hidden files in it belongs to someone else.
+/// What a run has beside its checkpoints; a folder with only these has lost them, or never had any.
+const OWN_FILES: [&str; 4] = ["recipe.toml", "metrics.jsonl", "best", "last"];
+
+/// A folder with anything but hidden files and a run's own in it belongs to someone else.
 fn refuse_foreign(path: &Path) -> Result<(), StorageError> {
     let fail = |source| StorageError::io("read", path, source);
     for entry in fs::read_dir(path).map_err(fail)? {
@@ -226,7 +229,7 @@ fn refuse_foreign(path: &Path) -> Result<(), StorageError> {
             .file_name()
             .to_string_lossy()
             .into_owned();
-        if !found.starts_with('.') {
+        if !found.starts_with('.') && !OWN_FILES.contains(&found.as_str()) {
             return Err(StorageError::NotARun {
                 path: path.to_owned(),
                 found,
@@ -425,6 +428,17 @@ mod tests {
         let message = RunDir::open_or_create(dir.path()).unwrap_err().to_string();
         assert!(message.contains("thesis.tex"), "{message}");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_run_whose_checkpoints_were_removed_can_be_begun_anew() {
+        let (dir, run) = run();
+        fs::write(run.recipe_path(), "").unwrap();
+        fs::write(run.metrics_path(), "").unwrap();
+        fs::remove_dir_all(run.checkpoints_path()).unwrap();
+        drop(run);
+        let run = RunDir::open_or_create(&dir.path().join("new/run")).unwrap();
+        assert!(run.latest_intact().unwrap().checkpoint.is_none());
     }
 
     #[test]

@@ -159,10 +159,7 @@ pub fn write_model(
     config: &ModelConfig,
     tokenizers: &Tokenizers,
 ) -> Result<()> {
-    let tensors: Vec<(String, Vec<usize>, Vec<f32>)> = parameters::named(model)
-        .into_iter()
-        .map(|p| (p.name, p.shape, to_vec(&p.values)))
-        .collect();
+    let tensors = parameters::export(model);
     let list = tensors
         .iter()
         .map(|(name, shape, values)| (name.as_str(), shape.as_slice(), values.as_slice()));

@@ -6,29 +6,28 @@
 //! continues bit by bit. Neighbours: [`crate::start`] opens or resumes the run, [`crate::evaluation`]
 //! judges the model, [`crate::snapshot`] stores it.
 
+mod reports;
+mod validation;
+
 use std::{
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
     time::Instant,
 };
 
-use attentive_nn::{noise::Noise, parameters};
+use attentive_nn::{parameters, pass::Pass};
 use burn::tensor::Device;
 
 use crate::{
     Recipe, Result, TrainError,
-    average::average,
     batches::{self, Batch, Budget},
-    checkpoint::CheckpointWriter,
-    evaluation,
-    events::{EpochReport, Event, Observer, Outcome, Started, StepReport, ValidationReport},
+    events::{EpochReport, Event, Observer, Outcome, StepReport},
     forward::{batch_loss, smoothing},
     manifest::CheckpointKind,
     optimizer::{accumulate, clip_scale, global_norm},
-    recipe::BestBy,
     run_dir::Link,
     schedule::Schedule,
-    snapshot::{Snapshot, write_model},
+    snapshot::Snapshot,
     start::{Ready, prepare},
 };
 
@@ -122,12 +121,12 @@ impl Trainer<'_> {
         let snapshot = &mut self.ready.snapshot;
         let batch = Batch::collect(&self.ready.corpus.train, indices);
         let number = epoch << 32 | snapshot.state.batch;
-        let mut noise = Noise::for_batch(recipe.training.seed, number);
+        let mut pass = Pass::training(recipe.training.seed, number);
         let loss = batch_loss(
             &snapshot.model,
             &batch,
             smoothing(&recipe.training),
-            &mut noise,
+            &mut pass,
         );
         let value = f64::from(loss.objective.clone().into_scalar::<f32>());
         let state = &mut snapshot.state;
@@ -222,75 +221,6 @@ impl Trainer<'_> {
         }
     }
 
-    /// Judges the model, keeps a checkpoint of it, and notes whether it is the best.
-    fn validate(&mut self, kind: CheckpointKind, observer: &mut dyn Observer) -> Result<()> {
-        let recipe = self.session.recipe;
-        let mut report = self.judge(&self.ready.snapshot.model_to_use())?;
-        let score = score(&report, recipe.validation.best_by);
-        let state = &mut self.ready.snapshot.state;
-        report.improved = state.best_score.is_none_or(|best| score > best);
-        state.val_loss = Some(report.loss);
-        state.val_bleu = report.bleu;
-        if report.improved {
-            state.best_score = Some(score);
-            state.best_step = Some(state.step);
-            state.validations_without_improvement = 0;
-        } else {
-            state.validations_without_improvement += 1;
-            let patience = recipe.validation.patience as u64;
-            state.stopped_early = patience > 0 && state.validations_without_improvement >= patience;
-        }
-        let improved = report.improved;
-        self.ready.log.append("validation", state.step, &report)?;
-        observer.event(&Event::Validated(report));
-        let checkpoint = self.save(kind, observer)?;
-        if improved {
-            self.ready.run.point(Link::Best, &checkpoint)?;
-        }
-        Ok(())
-    }
-
-    fn judge(
-        &self,
-        model: &attentive_nn::models::transformer::Transformer,
-    ) -> Result<ValidationReport> {
-        let recipe = self.session.recipe;
-        let Ready {
-            corpus,
-            config,
-            tokenizers,
-            ..
-        } = &self.ready;
-        let (loss, entropy, tokens) =
-            evaluation::sums(model, &corpus.val, smoothing(&recipe.training));
-        let tokens = tokens.max(1) as f64;
-        let validation = &recipe.validation;
-        let wanted = match (validation.bleu, validation.bleu_sentences) {
-            (false, _) => validation.samples,
-            (true, 0) => corpus.val_src.len(),
-            (true, sentences) => sentences,
-        };
-        let lines = wanted.min(corpus.val_src.len());
-        let (bleu, samples) = evaluation::bleu(
-            model,
-            config,
-            tokenizers,
-            &corpus.val_src[..lines],
-            &corpus.val_tgt[..lines],
-            validation.beam,
-            validation.samples,
-        )?;
-        Ok(ValidationReport {
-            epoch: self.ready.snapshot.state.epoch,
-            loss: loss / tokens,
-            perplexity: (entropy / tokens).exp(),
-            bleu: validation.bleu.then_some(bleu),
-            seconds: self.seconds(),
-            improved: false,
-            samples,
-        })
-    }
-
     /// The run is over: a last checkpoint, and the average of the last epochs if it is asked for.
     fn finish(&mut self, observer: &mut dyn Observer) -> Result<Outcome> {
         let recipe = self.session.recipe;
@@ -319,36 +249,6 @@ impl Trainer<'_> {
         } else {
             Outcome::Finished
         })
-    }
-
-    fn keep_average(&mut self, checkpoints: &[PathBuf], observer: &mut dyn Observer) -> Result<()> {
-        let Ready {
-            run,
-            config,
-            tokenizers,
-            ..
-        } = &self.ready;
-        let Some(model) = average(checkpoints, config, &self.session.device)? else {
-            return Ok(());
-        };
-        let writer = CheckpointWriter::begin_model(run, "average")?;
-        write_model(writer.path(), &model, config, tokenizers)
-            .map_err(|error| error.while_writing(writer.path()))?;
-        let folder = writer.commit()?;
-        observer.event(&Event::Saved(folder.clone()));
-        if self.ready.corpus.val.is_empty() {
-            return Ok(());
-        }
-        let mut report = self.judge(&model)?;
-        let score = score(&report, self.session.recipe.validation.best_by);
-        let state = &self.ready.snapshot.state;
-        report.improved = state.best_score.is_none_or(|best| score > best);
-        self.ready.log.append("average", state.step, &report)?;
-        if report.improved {
-            self.ready.run.point(Link::Best, &folder)?;
-        }
-        observer.event(&Event::Validated(report));
-        Ok(())
     }
 
     /// A batch that cannot be learnt from: nothing of this step is applied.
@@ -427,48 +327,6 @@ impl Trainer<'_> {
         Ok(())
     }
 
-    fn step_report(&self, learning_rate: f64, norm: f64) -> StepReport {
-        let state = &self.ready.snapshot.state;
-        let tokens = state.window_tokens as f64;
-        StepReport {
-            step: state.step,
-            epoch: state.epoch,
-            examples: state.examples,
-            tokens: state.tgt_tokens,
-            loss: state.window_loss / tokens.max(1.0),
-            learning_rate,
-            gradient_norm: Some(norm),
-            tokens_per_second: tokens / self.window.elapsed().as_secs_f64().max(1e-9),
-            seconds: self.seconds(),
-        }
-    }
-
-    fn introduction(&self, plan: &[Vec<usize>]) -> Started {
-        let Ready {
-            run,
-            corpus,
-            config,
-            snapshot,
-            continued_from,
-            ..
-        } = &self.ready;
-        let training = &self.session.recipe.training;
-        let steps = (plan.len() * training.epochs / training.accumulate.max(1)) as u64;
-        let limit = training.max_steps as u64;
-        Started {
-            run: run.path().to_owned(),
-            continued_from: *continued_from,
-            parameters: config.parameter_count(),
-            vocabularies: (config.src_vocab, config.tgt_vocab),
-            train: corpus.train_report.clone(),
-            val: corpus.val_report.clone(),
-            batches: plan.len(),
-            padding: batches::padding_share(&corpus.train, plan),
-            total_steps: if limit > 0 { limit.min(steps) } else { steps },
-            first_step: snapshot.state.step,
-        }
-    }
-
     fn minutes_have_passed(&self) -> bool {
         let minutes = self.session.recipe.checkpoints.every_minutes;
         minutes > 0.0 && self.saved.elapsed().as_secs_f64() >= minutes * 60.0
@@ -477,13 +335,5 @@ impl Trainer<'_> {
     /// Seconds of training over all continuations.
     fn seconds(&self) -> f64 {
         self.before + self.started.elapsed().as_secs_f64()
-    }
-}
-
-/// Higher is better.
-fn score(report: &ValidationReport, by: BestBy) -> f64 {
-    match (by, report.bleu) {
-        (BestBy::Bleu, Some(bleu)) => bleu,
-        _ => -report.loss,
     }
 }

@@ -14,6 +14,7 @@ use burn::tensor::Device;
 const RECIPE: &str = r#"
 [data]
 synthetic = { task = "reverse", lines = 300, val_lines = 20, symbols = 8, min_length = 2, max_length = 6, seed = 3 }
+max_length = 20
 [tokenizer]
 kind = "word"
 min_frequency = 1
@@ -133,8 +134,8 @@ fn resumed_training_matches_uninterrupted() {
 /// there; the accumulated gradients wait in the checkpoint.
 #[test]
 fn a_run_stopped_within_an_accumulation_continues_with_its_gradients() {
-    struct Countdown<'a>(&'a AtomicBool);
-    impl Observer for Countdown<'_> {
+    struct Silent;
+    impl Observer for Silent {
         fn event(&mut self, _: &Event) {}
     }
     let dir = tempfile::tempdir().unwrap();
@@ -153,7 +154,7 @@ fn a_run_stopped_within_an_accumulation_continues_with_its_gradients() {
             device: Device::flex(),
             stop: &stop,
         };
-        train(session, &mut Countdown(&stop)).unwrap()
+        train(session, &mut Silent).unwrap()
     });
     let waits = |run: &Path| {
         let state = attentive_train::state::TrainState::load(&run.join("last")).unwrap();
@@ -275,4 +276,33 @@ fn checkpoint_averaging_is_the_mean_of_the_last_epochs() {
     for (mean, (a, b)) in values(&out.join("average")).iter().zip(a.iter().zip(&b)) {
         assert!((mean - (a + b) / 2.0).abs() < 1e-6);
     }
+}
+
+#[test]
+fn a_run_that_diverges_names_the_batch_stops_and_keeps_its_checkpoint() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("run");
+    let wild = recipe(&[
+        "schedule.kind=constant",
+        "schedule.learning_rate=1e30",
+        "training.clip_norm=0.0",
+        "training.accumulate=1",
+        "checkpoints.every_steps=1",
+    ]);
+    let (result, warnings) = run(&wild, &out, u64::MAX);
+    let error = result.unwrap_err();
+    assert!(
+        matches!(error, TrainError::NotFinite { times: 5, .. }),
+        "{error}"
+    );
+    assert!(error.to_string().contains("learning rate"), "{error}");
+    assert_eq!(warnings.len(), 4);
+    assert!(
+        warnings[0].contains("the step was not applied") && warnings[0].contains("batch"),
+        "{warnings:?}"
+    );
+    // The bad steps were not applied: the newest checkpoint is that of the last good step.
+    let state = attentive_train::state::TrainState::load(&out.join("last")).unwrap();
+    assert!(state.step >= 1 && state.bad_steps == 0);
+    attentive_train::checkpoint::verify(&std::fs::canonicalize(out.join("last")).unwrap()).unwrap();
 }

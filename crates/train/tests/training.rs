@@ -1,10 +1,10 @@
-//! The arithmetic of a step: accumulation, Adam, clipping, and what happens to batches that are not finite.
+//! The arithmetic of a step: accumulation, Adam, clipping.
 
 use attentive_nn::{
     models::transformer::Transformer,
-    noise::Noise,
     ops::{AdamStep, adam_update},
     parameters,
+    pass::Pass,
 };
 use attentive_runtime::config::{ModelConfig, Preset};
 use attentive_train::{
@@ -47,7 +47,7 @@ fn model() -> Transformer {
 
 fn gradients(model: &Transformer, indices: &[usize]) -> (Gradients, usize) {
     let batch = Batch::collect(&pairs(), indices);
-    let loss = batch_loss(model, &batch, 0.1, &mut Noise::off());
+    let loss = batch_loss(model, &batch, 0.1, &mut Pass::evaluation());
     (
         parameters::gradients(model, loss.objective.backward()),
         batch.tgt_tokens(),

@@ -8,7 +8,7 @@ use attentive_text::metrics::bleu::{Bleu, BleuScorer, looks_tokenized};
 use attentive_text::metrics::bleu_options::BleuOptions;
 use attentive_text::metrics::references::References;
 use attentive_text::metrics::scorer::Scorer;
-use attentive_text::{ParallelCorpus, TokenizerKind};
+use attentive_text::{ParallelCorpus, Tokenizer, TokenizerKind};
 use attentive_train::evaluation::{self, Evaluation};
 use clap::Args;
 use serde_json::json;
@@ -57,7 +57,8 @@ BLEU is sacreBLEU's, with its signature.";
 pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let test = ParallelCorpus::read(slice::from_ref(&args.src), slice::from_ref(&args.reference))?;
     let model = LoadedModel::open(&args.model, &args.device.device)?;
-    let translator = model.translator(args.decoding.options(1))?;
+    let options = args.decoding.options(1);
+    let translator = model.translator(options.clone())?;
     // Begun before the work, so that a place that cannot be written to is known before it.
     let mut hypotheses_file = match &args.output {
         Some(path) => Some(Output::open(Some(path))?),
@@ -68,16 +69,11 @@ pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
         "measuring the loss of {} lines",
         count(test.len())
     ));
-    let LoadedModel {
-        config,
-        tokenizers,
-        network,
-    } = &model;
-    let probabilities = evaluation::evaluate(network, config, tokenizers, &test.src, &test.tgt)?;
+    let probabilities = probabilities(&model, &test, options.max_source_tokens)?;
     if probabilities.left_out > 0 {
         let pairs = plural(probabilities.left_out, "pair is", "pairs are");
         terminal.warn(format_args!(
-            "{pairs} not in the loss: a side is empty or longer than the model reaches"
+            "{pairs} not in the loss: a side is empty or too long (--max-source-length)"
         ));
     }
 
@@ -96,7 +92,7 @@ pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
         file.finish()?;
     }
 
-    let references = match tokenizers.tgt.kind() {
+    let references = match model.tokenizers.tgt.kind() {
         // What the model writes has spaces between the tokens.
         TokenizerKind::Tabs => test
             .tgt
@@ -117,6 +113,29 @@ pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
         &bleu,
         &scorer.signature().to_string(),
     )
+}
+
+/// Loss and perplexity of the pairs that are not too long: the memory of attention grows with the
+/// square of the length, so a single enormous line would exhaust any machine.
+fn probabilities(
+    model: &LoadedModel,
+    test: &ParallelCorpus,
+    longest: usize,
+) -> anyhow::Result<Evaluation> {
+    let LoadedModel {
+        config,
+        tokenizers,
+        network,
+    } = model;
+    let fits = |tokenizer: &Tokenizer, line: &str| tokenizer.encode(line).len() < longest;
+    let (src, tgt): (Vec<String>, Vec<String>) = test
+        .pairs()
+        .filter(|(src, tgt)| fits(&tokenizers.src, src) && fits(&tokenizers.tgt, tgt))
+        .map(|(src, tgt)| (src.to_owned(), tgt.to_owned()))
+        .unzip();
+    let mut evaluation = evaluation::evaluate(network, config, tokenizers, &src, &tgt)?;
+    evaluation.left_out += test.len() - src.len();
+    Ok(evaluation)
 }
 
 fn report(

@@ -12,7 +12,7 @@ use attentive_train::checkpoint::Position;
 use attentive_train::recipe::BestBy;
 use attentive_train::state::TrainState;
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::output::Output;
 use crate::terminal::{Colours, Look};
@@ -291,15 +291,15 @@ fn scores(state: &TrainState) -> String {
 }
 
 fn scores_json(state: &TrainState) -> Value {
-    let mut object = Map::new();
-    object.insert("step".to_owned(), state.step.into());
-    object.insert("epoch".to_owned(), state.epoch.into());
-    object.insert("target_tokens".to_owned(), state.tgt_tokens.into());
-    object.insert("seconds".to_owned(), state.seconds.into());
-    object.insert("train_loss".to_owned(), json!(state.train_loss));
-    object.insert("val_loss".to_owned(), json!(state.val_loss));
-    object.insert("val_bleu".to_owned(), json!(state.val_bleu));
-    Value::Object(object)
+    json!({
+        "step": state.step,
+        "epoch": state.epoch,
+        "target_tokens": state.tgt_tokens,
+        "seconds": state.seconds,
+        "train_loss": state.train_loss,
+        "val_loss": state.val_loss,
+        "val_bleu": state.val_bleu,
+    })
 }
 
 /// The name of a variant, as recipes spell it.

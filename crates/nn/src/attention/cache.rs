@@ -5,13 +5,13 @@
 
 use burn::tensor::{Int, Tensor};
 
-/// Projected keys and values of one attention layer, heads already split.
+/// Projected keys and values of one attention layer; heads lie side by side in the last axis.
 #[derive(Debug, Clone)]
 pub struct KeyValues {
-    /// `[rows, kv_heads, key_len, head_dim]`
-    pub key: Tensor<4>,
-    /// `[rows, kv_heads, key_len, head_dim]`
-    pub value: Tensor<4>,
+    /// `[rows, key_len, kv_heads * head_dim]`
+    pub key: Tensor<3>,
+    /// `[rows, key_len, kv_heads * head_dim]`
+    pub value: Tensor<3>,
 }
 
 impl KeyValues {
@@ -36,8 +36,8 @@ impl SelfCache {
         let all = match self.past.take() {
             None => new,
             Some(past) => KeyValues {
-                key: Tensor::cat(vec![past.key, new.key], 2),
-                value: Tensor::cat(vec![past.value, new.value], 2),
+                key: Tensor::cat(vec![past.key, new.key], 1),
+                value: Tensor::cat(vec![past.value, new.value], 1),
             },
         };
         self.past = Some(all.clone());
@@ -46,7 +46,7 @@ impl SelfCache {
 
     /// Positions held.
     pub fn len(&self) -> usize {
-        self.past.as_ref().map_or(0, |past| past.key.dims()[2])
+        self.past.as_ref().map_or(0, |past| past.key.dims()[1])
     }
 
     /// True before the first step.

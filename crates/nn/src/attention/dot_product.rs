@@ -1,33 +1,73 @@
-//! `Attention(Q, K, V) = softmax(Q Kᵀ / sqrt(d_k)) V` (§3.2.1).
+//! `Attention(Q, K, V) = softmax(Q Kᵀ / sqrt(d_k)) V` (§3.2.1), for all heads of a layer.
 //!
-//! Neighbours: [`super::multi_head`] splits heads before and merges them after.
+//! Heads lie side by side in the last axis, as the projections leave them; the composed form splits
+//! and merges them, the fused one on the CPU walks over them in place.
+//! Neighbours: [`super::multi_head`] projects before and after.
 
 use burn::tensor::{Tensor, activation::softmax};
 
-use crate::{mask::Mask, noise::Noise, ops::dropout};
+use crate::{
+    mask::Mask,
+    ops::{self, dropout},
+    pass::{Pass, Weights},
+};
+
+/// How many heads look, and how many are looked at (fewer: each serves a group of query heads).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heads {
+    /// Heads of the queries.
+    pub query: usize,
+    /// Heads of the keys and values; divides `query`.
+    pub key_value: usize,
+}
 
 /// What attention returns: the averaged values, and the weights that averaged them.
 #[derive(Debug, Clone)]
 pub struct Attended {
-    /// `[batch, heads, query_len, head_dim]`
-    pub values: Tensor<4>,
-    /// `[batch, heads, query_len, key_len]`, before dropout; rows sum to 1.
-    pub weights: Tensor<4>,
+    /// `[batch, query_len, heads * head_dim]`
+    pub values: Tensor<3>,
+    /// `[batch, heads, query_len, key_len]`, before dropout; rows sum to 1. If the pass asks for them.
+    pub weights: Option<Tensor<4>>,
 }
 
 /// Scaled dot-product attention.
 ///
-/// `query` `[batch, heads, query_len, head_dim]`, `key` and `value` `[batch, heads, key_len, head_dim]`.
-/// Hidden keys receive exactly no weight; a query that may see nothing gets zeros, not NaN.
-/// Dropout acts on the weights after the softmax.
+/// `query` `[batch, query_len, heads * head_dim]`, `key` and `value`
+/// `[batch, key_len, kv_heads * head_dim]`. Hidden keys receive exactly no weight; a query that may
+/// see nothing gets zeros, not NaN. Dropout acts on the weights after the softmax.
 pub fn scaled_dot_product(
-    query: Tensor<4>,
-    key: Tensor<4>,
-    value: Tensor<4>,
+    query: Tensor<3>,
+    key: Tensor<3>,
+    value: Tensor<3>,
+    heads: Heads,
     mask: &Mask,
     dropout_rate: f64,
-    noise: &mut Noise,
+    pass: &mut Pass,
 ) -> Attended {
+    if pass.weights == Weights::Discard && ops::on_cpu(&query.device()) {
+        let noise = &mut pass.noise;
+        let values = ops::attention(query, key, value, heads, mask, dropout_rate, noise);
+        return Attended {
+            values,
+            weights: None,
+        };
+    }
+    composed(query, key, value, heads, mask, dropout_rate, pass)
+}
+
+/// The formula out of plain tensor operations, for every device and for those who want to look.
+pub(crate) fn composed(
+    query: Tensor<3>,
+    key: Tensor<3>,
+    value: Tensor<3>,
+    heads: Heads,
+    mask: &Mask,
+    dropout_rate: f64,
+    pass: &mut Pass,
+) -> Attended {
+    let share = heads.query / heads.key_value;
+    let query = split_heads(query, heads.query);
+    let [key, value] = [key, value].map(|x| share_heads(split_heads(x, heads.key_value), share));
     let head_dim = query.dims()[3];
     // Scaling the queries is the same as scaling the scores, over fewer numbers.
     let scores = query
@@ -41,25 +81,42 @@ pub fn scaled_dot_product(
             softmax(scores, 3).mask_fill(hidden, 0.0)
         }
     };
-    let dropped = dropout(weights.clone(), dropout_rate, noise);
+    let dropped = dropout(weights.clone(), dropout_rate, &mut pass.noise);
     Attended {
-        values: dropped.matmul(value),
-        weights,
+        values: merge_heads(dropped.matmul(value)),
+        weights: Some(weights),
     }
+}
+
+/// `[batch, len, heads * head_dim]` -> `[batch, heads, len, head_dim]`
+fn split_heads(x: Tensor<3>, heads: usize) -> Tensor<4> {
+    let [batch, len, width] = x.dims();
+    x.reshape([batch, len, heads, width / heads])
+        .swap_dims(1, 2)
+}
+
+/// `[batch, heads, len, head_dim]` -> `[batch, len, heads * head_dim]`
+fn merge_heads(x: Tensor<4>) -> Tensor<3> {
+    let [batch, heads, len, head_dim] = x.dims();
+    x.swap_dims(1, 2).reshape([batch, len, heads * head_dim])
+}
+
+/// Lets each kv head serve `share` neighbouring query heads.
+fn share_heads(x: Tensor<4>, share: usize) -> Tensor<4> {
+    if share == 1 {
+        return x;
+    }
+    let [batch, kv_heads, len, head_dim] = x.dims();
+    x.reshape([batch, kv_heads, 1, len, head_dim])
+        .expand([batch, kv_heads, share, len, head_dim])
+        .reshape([batch, kv_heads * share, len, head_dim])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ops::check::random;
     use burn::tensor::{Bool, Device, TensorData};
-
-    fn random(shape: [usize; 4], salt: u64) -> Tensor<4> {
-        let count = shape.iter().product::<usize>();
-        let values: Vec<f32> = (0..count)
-            .map(|i| (crate::noise::mix(i as u64 ^ (salt << 32)) >> 40) as f32 / 8_388_608.0 - 1.0)
-            .collect();
-        Tensor::from_data(TensorData::new(values, shape), &Device::flex())
-    }
 
     fn floats<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
         tensor.into_data().iter::<f32>().collect()
@@ -69,23 +126,62 @@ mod tests {
     fn scores_are_divided_by_the_root_of_head_dim() {
         // One query along the first axis, two keys: scores 4/2 and 0/2.
         let device = Device::flex();
-        let query = Tensor::<4>::from_data([[[[4.0, 0.0, 0.0, 0.0]]]], &device);
-        let key = Tensor::<4>::from_data([[[[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]]]], &device);
-        let out = scaled_dot_product(query, key.clone(), key, &Mask::Open, 0.0, &mut Noise::off());
+        let query = Tensor::<3>::from_data([[[4.0, 0.0, 0.0, 0.0]]], &device);
+        let key = Tensor::<3>::from_data([[[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]]], &device);
+        let heads = Heads {
+            query: 1,
+            key_value: 1,
+        };
         let expected = 2f32.exp() / (2f32.exp() + 1.0);
-        assert!((floats(out.weights)[0] - expected).abs() < 1e-6);
+        for mut pass in [Pass::inspection(), Pass::evaluation()] {
+            let out = scaled_dot_product(
+                query.clone(),
+                key.clone(),
+                key.clone(),
+                heads,
+                &Mask::Open,
+                0.0,
+                &mut pass,
+            );
+            assert!((floats(out.values)[0] - expected).abs() < 1e-6);
+        }
     }
 
     #[test]
     fn hidden_keys_get_no_weight_and_a_query_that_sees_nothing_gets_zeros() {
-        let [q, k, v] = [1, 2, 3].map(|salt| random([1, 2, 2, 8], salt));
-        let hidden =
-            Tensor::<4, Bool>::from_data([[[[true, false], [true, true]]]], &Device::flex());
-        let out = scaled_dot_product(q, k, v, &Mask::Hidden(hidden), 0.0, &mut Noise::off());
-        assert_eq!(
-            floats(out.weights),
-            [0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]
-        );
-        assert!(floats(out.values).iter().skip(8).take(8).all(|v| *v == 0.0));
+        let device = Device::flex();
+        let tensor = |salt| {
+            Tensor::<3>::from_data(
+                TensorData::new(random([1, 2, 16], salt), [1, 2, 16]),
+                &device,
+            )
+        };
+        let [q, k, v] = [1, 2, 3].map(tensor);
+        let mask = Mask::Hidden(Tensor::<4, Bool>::from_data(
+            [[[[true, false], [true, true]]]],
+            &device,
+        ));
+        let heads = Heads {
+            query: 2,
+            key_value: 2,
+        };
+        let run = |mut pass: Pass| {
+            scaled_dot_product(
+                q.clone(),
+                k.clone(),
+                v.clone(),
+                heads,
+                &mask,
+                0.0,
+                &mut pass,
+            )
+        };
+        let weights = run(Pass::inspection()).weights.expect("asked for");
+        assert_eq!(floats(weights), [0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
+        for pass in [Pass::inspection(), Pass::evaluation()] {
+            let values = floats(run(pass).values);
+            assert_eq!(values[..16], floats(v.clone())[16..]);
+            assert!(values[16..].iter().all(|v| *v == 0.0));
+        }
     }
 }

@@ -11,9 +11,9 @@ use burn::{
 
 use super::{
     cache::{KeyValues, SelfCache},
-    dot_product::{Attended, scaled_dot_product},
+    dot_product::{Attended, Heads, scaled_dot_product},
 };
-use crate::{layers::linear::Linear, mask::Mask, noise::Noise};
+use crate::{layers::linear::Linear, mask::Mask, noise::Noise, pass::Pass};
 
 /// Four separate projections around scaled dot-product attention.
 #[derive(Module, Debug)]
@@ -26,8 +26,8 @@ pub struct MultiHeadAttention {
     pub value: Linear,
     /// Projects the merged heads, `[d_model, d_model]`.
     pub output: Linear,
-    heads: usize,
-    kv_heads: usize,
+    #[module(skip)]
+    heads: Heads,
     dropout: f64,
 }
 
@@ -36,8 +36,8 @@ pub struct MultiHeadAttention {
 pub struct MultiHeadOutput {
     /// `[batch, query_len, d_model]`
     pub hidden: Tensor<3>,
-    /// `[batch, heads, query_len, key_len]`
-    pub weights: Tensor<4>,
+    /// `[batch, heads, query_len, key_len]`, if the pass asks for weights.
+    pub weights: Option<Tensor<4>>,
 }
 
 impl MultiHeadAttention {
@@ -50,16 +50,18 @@ impl MultiHeadAttention {
             key: Linear::new(d_model, kv_dim, init, device),
             value: Linear::new(d_model, kv_dim, init, device),
             output: Linear::new(d_model, d_model, init, device),
-            heads: config.heads,
-            kv_heads: config.kv_heads,
+            heads: Heads {
+                query: config.heads,
+                key_value: config.kv_heads,
+            },
             dropout: config.dropout,
         }
     }
 
     /// Self-attention over a whole sequence: `x` `[batch, len, d_model]`.
-    pub fn forward_self(&self, x: Tensor<3>, mask: &Mask, noise: &mut Noise) -> MultiHeadOutput {
+    pub fn forward_self(&self, x: Tensor<3>, mask: &Mask, pass: &mut Pass) -> MultiHeadOutput {
         let projected = self.project(x.clone());
-        self.attend(x, projected, mask, noise)
+        self.attend(x, projected, mask, pass)
     }
 
     /// Self-attention of new positions over the cached past and themselves.
@@ -68,17 +70,17 @@ impl MultiHeadAttention {
         x: Tensor<3>,
         cache: &mut SelfCache,
         mask: &Mask,
-        noise: &mut Noise,
+        pass: &mut Pass,
     ) -> MultiHeadOutput {
         let all = cache.extend(self.project(x.clone()));
-        self.attend(x, all, mask, noise)
+        self.attend(x, all, mask, pass)
     }
 
     /// Projects what is looked at, once: `memory` `[batch, key_len, d_model]`.
     pub fn project(&self, memory: Tensor<3>) -> KeyValues {
         KeyValues {
-            key: split_heads(self.key.forward(memory.clone()), self.kv_heads),
-            value: split_heads(self.value.forward(memory), self.kv_heads),
+            key: self.key.forward(memory.clone()),
+            value: self.value.forward(memory),
         }
     }
 
@@ -88,40 +90,15 @@ impl MultiHeadAttention {
         x: Tensor<3>,
         memory: KeyValues,
         mask: &Mask,
-        noise: &mut Noise,
+        pass: &mut Pass,
     ) -> MultiHeadOutput {
-        let query = split_heads(self.query.forward(x), self.heads);
-        let key = share_heads(memory.key, self.heads / self.kv_heads);
-        let value = share_heads(memory.value, self.heads / self.kv_heads);
+        let query = self.query.forward(x);
+        let KeyValues { key, value } = memory;
         let Attended { values, weights } =
-            scaled_dot_product(query, key, value, mask, self.dropout, noise);
+            scaled_dot_product(query, key, value, self.heads, mask, self.dropout, pass);
         MultiHeadOutput {
-            hidden: self.output.forward(merge_heads(values)),
+            hidden: self.output.forward(values),
             weights,
         }
     }
-}
-
-/// `[batch, len, heads * head_dim]` -> `[batch, heads, len, head_dim]`
-fn split_heads(x: Tensor<3>, heads: usize) -> Tensor<4> {
-    let [batch, len, width] = x.dims();
-    x.reshape([batch, len, heads, width / heads])
-        .swap_dims(1, 2)
-}
-
-/// `[batch, heads, len, head_dim]` -> `[batch, len, heads * head_dim]`
-fn merge_heads(x: Tensor<4>) -> Tensor<3> {
-    let [batch, heads, len, head_dim] = x.dims();
-    x.swap_dims(1, 2).reshape([batch, len, heads * head_dim])
-}
-
-/// Lets each kv head serve `share` neighbouring query heads.
-fn share_heads(x: Tensor<4>, share: usize) -> Tensor<4> {
-    if share == 1 {
-        return x;
-    }
-    let [batch, kv_heads, len, head_dim] = x.dims();
-    x.reshape([batch, kv_heads, 1, len, head_dim])
-        .expand([batch, kv_heads, share, len, head_dim])
-        .reshape([batch, kv_heads * share, len, head_dim])
 }

@@ -3,11 +3,11 @@
 use attentive_runtime::config::ModelConfig;
 use burn::{
     module::Module,
-    tensor::{Device, Tensor, activation::relu},
+    tensor::{Device, Tensor},
 };
 
 use super::linear::Linear;
-use crate::{noise::Noise, ops::dropout};
+use crate::{noise::Noise, ops::bias_relu_dropout, pass::Pass};
 
 /// Two linear maps with a ReLU between them.
 #[derive(Module, Debug)]
@@ -30,8 +30,13 @@ impl FeedForward {
     }
 
     /// `[batch, len, d_model]` -> the same shape.
-    pub fn forward(&self, x: Tensor<3>, noise: &mut Noise) -> Tensor<3> {
-        let inner = relu(self.inner.forward(x)); // [batch, len, d_ff]
-        self.outer.forward(dropout(inner, self.dropout, noise))
+    pub fn forward(&self, x: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
+        let [batch, len, d_model] = x.dims();
+        let inner = x
+            .reshape([batch * len, d_model])
+            .matmul(self.inner.weight.val()); // [rows, d_ff]
+        let bias = self.inner.bias.val();
+        let inner = bias_relu_dropout(inner, bias, self.dropout, &mut pass.noise);
+        self.outer.forward(inner).reshape([batch, len, d_model])
     }
 }

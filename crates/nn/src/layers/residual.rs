@@ -8,7 +8,7 @@ use attentive_runtime::config::NormPlacement;
 use burn::tensor::Tensor;
 
 use super::norm::LayerNorm;
-use crate::{noise::Noise, ops::dropout};
+use crate::{ops::dropout_add, pass::Pass};
 
 /// How sub-layers are joined: where the norm stands and how much dropout acts on their output.
 #[derive(Debug, Clone, Copy)]
@@ -27,18 +27,22 @@ impl Residual {
         &self,
         x: Tensor<3>,
         norm: &LayerNorm,
-        noise: &mut Noise,
-        sublayer: impl FnOnce(Tensor<3>, &mut Noise) -> (Tensor<3>, T),
+        pass: &mut Pass,
+        sublayer: impl FnOnce(Tensor<3>, &mut Pass) -> (Tensor<3>, T),
     ) -> (Tensor<3>, T) {
         match self.placement {
             NormPlacement::Pre => {
-                let (y, extra) = sublayer(norm.forward(x.clone()), noise);
-                (x + dropout(y, self.dropout, noise), extra)
+                let (y, extra) = sublayer(norm.forward(x.clone()), pass);
+                (self.sum(x, y, pass), extra)
             }
             NormPlacement::Post => {
-                let (y, extra) = sublayer(x.clone(), noise);
-                (norm.forward(x + dropout(y, self.dropout, noise)), extra)
+                let (y, extra) = sublayer(x.clone(), pass);
+                (norm.forward(self.sum(x, y, pass)), extra)
             }
         }
+    }
+
+    fn sum(&self, x: Tensor<3>, y: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
+        dropout_add(x, y, self.dropout, &mut pass.noise)
     }
 }

@@ -5,6 +5,8 @@
 use burn::{backend::Flex, tensor::Tensor};
 use rayon::prelude::*;
 
+use super::fused::contiguous;
+
 /// The numbers of one step.
 #[derive(Debug, Clone, Copy)]
 pub struct AdamStep {
@@ -57,7 +59,7 @@ pub fn adam_update(
     };
     // Whoever is the only owner of a storage from here on changes it in place.
     drop((values, gradient, first, second));
-    let g = g.to_contiguous();
+    let g = contiguous(g);
     let [beta1, beta2, epsilon, scale] =
         [rule.beta1, rule.beta2, rule.epsilon, rule.gradient_scale].map(|x| x as f32);
     let [decay, step_size, root2] = [decay, step_size, correction2.sqrt()].map(|x| x as f32);
@@ -76,4 +78,22 @@ pub fn adam_update(
             }
         });
     [p, m, v].map(Tensor::from_primitive::<Flex>)
+}
+
+/// The sum of squares of a flat tensor, in double precision and in a fixed order.
+pub fn sum_of_squares(values: &Tensor<1>) -> f64 {
+    let Ok(primitive) = values.clone().try_into_primitive::<Flex>() else {
+        return f64::from(values.clone().square().sum().into_scalar::<f32>());
+    };
+    let parts: Vec<f64> = contiguous(primitive)
+        .storage::<f32>()
+        .par_chunks(1 << 14)
+        .map(|chunk| {
+            chunk
+                .chunks(64)
+                .map(|run| f64::from(run.iter().map(|v| v * v).sum::<f32>()))
+                .sum()
+        })
+        .collect();
+    parts.iter().sum()
 }

@@ -11,7 +11,7 @@ use burn::{
 use rayon::prelude::*;
 
 use super::{
-    fused::{CpuOp, apply, on_cpu},
+    fused::{CpuOp, apply, contiguous, on_cpu},
     simd::simd,
 };
 use crate::noise::Noise;
@@ -57,6 +57,11 @@ impl Pattern {
         }
     }
 
+    /// What a kept element is multiplied with.
+    pub(crate) fn keep(self) -> f32 {
+        self.keep
+    }
+
     /// Drops and scales `values` in place.
     pub(crate) fn apply(self, values: &mut [f32]) {
         values
@@ -94,7 +99,7 @@ struct Dropout(Pattern);
 
 impl Dropout {
     fn run(&self, x: FlexTensor) -> FlexTensor {
-        let mut x = x.to_contiguous();
+        let mut x = contiguous(x);
         self.0.apply(x.storage_mut::<f32>());
         x
     }

@@ -110,3 +110,13 @@ where
 pub(crate) fn tensor_like(like: &FlexTensor, values: Vec<f32>) -> FlexTensor {
     FlexTensor::from_data(TensorData::new(values, like.layout().shape().clone()))
 }
+
+/// The tensor with its values in order; one that is so already stays the only owner of its storage, so that
+/// changing it in place costs no copy.
+pub(crate) fn contiguous(tensor: FlexTensor) -> FlexTensor {
+    let whole = tensor.layout().num_elements() * size_of::<f32>() == tensor.bytes().len();
+    match tensor.is_contiguous() && whole {
+        true => tensor,
+        false => tensor.to_contiguous(),
+    }
+}

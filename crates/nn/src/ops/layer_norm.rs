@@ -6,7 +6,7 @@ use burn::{backend::flex::FlexTensor, tensor::Tensor};
 use rayon::prelude::*;
 
 use super::{
-    fused::{CpuOp, apply, on_cpu, tensor_like},
+    fused::{CpuOp, apply, contiguous, on_cpu, tensor_like},
     simd::{simd, sum, sum2},
 };
 
@@ -56,7 +56,7 @@ impl CpuOp<3> for LayerNorm {
     type Saved = Saved;
 
     fn forward(&self, [x, weight, bias]: [FlexTensor; 3]) -> (FlexTensor, Saved) {
-        let [x, weight, bias] = [x, weight, bias].map(|tensor| tensor.to_contiguous());
+        let [x, weight, bias] = [x, weight, bias].map(contiguous);
         let width = weight.storage::<f32>().len();
         let input = x.storage::<f32>();
         let mut output = vec![0.0; input.len()];
@@ -75,7 +75,7 @@ impl CpuOp<3> for LayerNorm {
 
     fn backward(&self, saved: Saved, gradient: FlexTensor) -> [FlexTensor; 3] {
         let Saved { x, weight, moments } = saved;
-        let mut gradient = gradient.to_contiguous();
+        let mut gradient = contiguous(gradient);
         let scale = weight.storage::<f32>();
         let width = scale.len();
         // The input's gradient overwrites the output's, after the parameters' share is taken.

@@ -15,7 +15,7 @@ use burn::{
 use rayon::prelude::*;
 
 use super::{
-    fused::{CpuOp, apply, on_cpu},
+    fused::{CpuOp, apply, contiguous, on_cpu},
     simd::{exp, max, simd, sum},
 };
 
@@ -104,7 +104,7 @@ impl CpuOp<1> for FusedLoss {
     type Saved = (FlexTensor, Vec<f32>);
 
     fn forward(&self, [logits]: [FlexTensor; 1]) -> (FlexTensor, Self::Saved) {
-        let logits = logits.to_contiguous();
+        let logits = contiguous(logits);
         let rows = self.targets.len();
         let vocab = logits.storage::<f32>().len() / rows;
         let entropy = self.smoothing.negative_entropy(vocab);
@@ -150,7 +150,7 @@ impl CpuOp<1> for FusedLoss {
         (mut logits, normalisers): Self::Saved,
         gradient: FlexTensor,
     ) -> [FlexTensor; 1] {
-        let gradient = gradient.to_contiguous().storage::<f32>()[0];
+        let gradient = contiguous(gradient).storage::<f32>()[0];
         let vocab = logits.storage::<f32>().len() / self.targets.len();
         let [truth, others] =
             [self.smoothing.truth, self.smoothing.others].map(|t| t as f32 * gradient);

@@ -4,15 +4,20 @@
 //! Neighbours: the layers and the trainer call these.
 
 mod adam;
+mod attention;
 #[cfg(test)]
-mod check;
+pub(crate) mod check;
 mod dropout;
+mod feed;
 mod fused;
 mod layer_norm;
 mod loss;
 mod simd;
 
-pub use adam::{AdamStep, adam_update};
+pub use adam::{AdamStep, adam_update, sum_of_squares};
+pub(crate) use attention::attention;
 pub use dropout::dropout;
+pub use feed::{bias_relu_dropout, dropout_add};
+pub(crate) use fused::on_cpu;
 pub use layer_norm::layer_norm;
 pub use loss::{SmoothedLoss, smoothed_loss};

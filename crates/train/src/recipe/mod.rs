@@ -1,8 +1,8 @@
 //! A recipe: the TOML file that says everything about a training run.
 //!
-//! text -> [`parse`] (keys and types, with line numbers) -> [`sections`] (plain values) -> [`check`]
-//! (do they make sense together?) -> [`Recipe`]. Every problem is reported, and at once, before any
-//! tensor exists. [`compare`] names what changed between a run and a recipe that is to continue it.
+//! text -> `parse` (keys and types, with line numbers) -> `sections` (plain values) -> `check` (do
+//! they make sense together?) -> [`Recipe`]. Every problem is reported, and at once, before any
+//! tensor exists. `compare` names what changed between a run and a recipe that is to continue it.
 
 mod check;
 mod compare;

@@ -18,6 +18,7 @@ use crate::{
     layers::{feed_forward::FeedForward, norm::LayerNorm, residual::Residual},
     mask::Mask,
     noise::Noise,
+    pass::Pass,
 };
 
 /// The stack that writes the target.
@@ -105,35 +106,34 @@ impl Decoder {
         mut x: Tensor<3>,
         mask: &Mask,
         state: &mut DecoderState,
-        noise: &mut Noise,
+        pass: &mut Pass,
     ) -> Decoded {
         let mut self_weights = Vec::with_capacity(self.layers.len());
         let mut cross_weights = Vec::with_capacity(self.layers.len());
         let memory_mask = &state.memory_mask;
         for (layer, LayerState { past, memory }) in self.layers.iter().zip(&mut state.layers) {
             let weights;
-            (x, weights) =
-                self.residual
-                    .around(x, &layer.self_attention_norm, noise, |x, noise| {
-                        let out = layer.self_attention.forward_cached(x, past, mask, noise);
-                        (out.hidden, out.weights)
-                    });
-            self_weights.push(weights);
+            (x, weights) = self
+                .residual
+                .around(x, &layer.self_attention_norm, pass, |x, pass| {
+                    let out = layer.self_attention.forward_cached(x, past, mask, pass);
+                    (out.hidden, out.weights)
+                });
+            self_weights.extend(weights);
             let weights;
-            (x, weights) =
-                self.residual
-                    .around(x, &layer.cross_attention_norm, noise, |x, noise| {
-                        let out =
-                            layer
-                                .cross_attention
-                                .attend(x, memory.clone(), memory_mask, noise);
-                        (out.hidden, out.weights)
-                    });
-            cross_weights.push(weights);
+            (x, weights) = self
+                .residual
+                .around(x, &layer.cross_attention_norm, pass, |x, pass| {
+                    let out = layer
+                        .cross_attention
+                        .attend(x, memory.clone(), memory_mask, pass);
+                    (out.hidden, out.weights)
+                });
+            cross_weights.extend(weights);
             (x, ()) = self
                 .residual
-                .around(x, &layer.feed_forward_norm, noise, |x, noise| {
-                    (layer.feed_forward.forward(x, noise), ())
+                .around(x, &layer.feed_forward_norm, pass, |x, pass| {
+                    (layer.feed_forward.forward(x, pass), ())
                 });
         }
         let hidden = match &self.final_norm {

@@ -18,6 +18,7 @@ use crate::{
     },
     noise::Noise,
     ops::dropout,
+    pass::Pass,
 };
 
 /// Everything between ids and vectors.
@@ -63,20 +64,20 @@ impl Embeddings {
     }
 
     /// `[batch, src_len]` -> `[batch, src_len, d_model]`
-    pub fn source(&self, tokens: Tensor<2, Int>, noise: &mut Noise) -> Tensor<3> {
+    pub fn source(&self, tokens: Tensor<2, Int>, pass: &mut Pass) -> Tensor<3> {
         let table = self.source.as_ref().unwrap_or(&self.target);
         self.place(
             table.forward(tokens),
             self.source_positions.as_ref(),
             0,
-            noise,
+            pass,
         )
     }
 
     /// `[batch, len]` at positions `start..` -> `[batch, len, d_model]`
-    pub fn target(&self, tokens: Tensor<2, Int>, start: usize, noise: &mut Noise) -> Tensor<3> {
+    pub fn target(&self, tokens: Tensor<2, Int>, start: usize, pass: &mut Pass) -> Tensor<3> {
         let embedded = self.target.forward(tokens);
-        self.place(embedded, self.target_positions.as_ref(), start, noise)
+        self.place(embedded, self.target_positions.as_ref(), start, pass)
     }
 
     /// `[batch, len, d_model]` -> logits `[batch, len, vocab]`
@@ -93,13 +94,17 @@ impl Embeddings {
         embedded: Tensor<3>,
         learned: Option<&LearnedPositions>,
         start: usize,
-        noise: &mut Noise,
+        pass: &mut Pass,
     ) -> Tensor<3> {
         let [_, len, d_model] = embedded.dims();
         let positions = match learned {
             Some(table) => table.forward(start, len),
             None => sinusoids(start, len, d_model, &embedded.device()),
         };
-        dropout(embedded + positions.unsqueeze(), self.dropout, noise)
+        dropout(
+            embedded + positions.unsqueeze(),
+            self.dropout,
+            &mut pass.noise,
+        )
     }
 }

@@ -11,6 +11,7 @@ use crate::{
     layers::{feed_forward::FeedForward, norm::LayerNorm, residual::Residual},
     mask::Mask,
     noise::Noise,
+    pass::Pass,
 };
 
 /// The stack that reads the source.
@@ -59,27 +60,27 @@ impl Encoder {
     }
 
     /// `[batch, src_len, d_model]` -> the same shape, and each layer's attention weights
-    /// `[batch, heads, src_len, src_len]`.
+    /// `[batch, heads, src_len, src_len]`, if the pass asks for them.
     pub fn forward(
         &self,
         mut x: Tensor<3>,
         mask: &Mask,
-        noise: &mut Noise,
+        pass: &mut Pass,
     ) -> (Tensor<3>, Vec<Tensor<4>>) {
         let mut weights = Vec::with_capacity(self.layers.len());
         for layer in &self.layers {
             let attended;
-            (x, attended) =
-                self.residual
-                    .around(x, &layer.self_attention_norm, noise, |x, noise| {
-                        let out = layer.self_attention.forward_self(x, mask, noise);
-                        (out.hidden, out.weights)
-                    });
-            weights.push(attended);
+            (x, attended) = self
+                .residual
+                .around(x, &layer.self_attention_norm, pass, |x, pass| {
+                    let out = layer.self_attention.forward_self(x, mask, pass);
+                    (out.hidden, out.weights)
+                });
+            weights.extend(attended);
             (x, ()) = self
                 .residual
-                .around(x, &layer.feed_forward_norm, noise, |x, noise| {
-                    (layer.feed_forward.forward(x, noise), ())
+                .around(x, &layer.feed_forward_norm, pass, |x, pass| {
+                    (layer.feed_forward.forward(x, pass), ())
                 });
         }
         let x = match &self.final_norm {

@@ -22,7 +22,7 @@ use self::{
     embeddings::Embeddings,
     encoder::Encoder,
 };
-use crate::{mask::Mask, noise::Noise};
+use crate::{mask::Mask, noise::Noise, pass::Pass};
 
 /// The Transformer: embeddings on both sides, the two stacks, and the output projection.
 #[derive(Module, Debug)]
@@ -42,7 +42,7 @@ pub struct Memory {
     pub hidden: Tensor<3>,
     /// Hides the source's padding.
     pub mask: Mask,
-    /// Per layer `[batch, heads, src_len, src_len]`.
+    /// Per layer `[batch, heads, src_len, src_len]`, if the pass asks for them.
     pub weights: Vec<Tensor<4>>,
 }
 
@@ -51,9 +51,9 @@ pub struct Memory {
 pub struct Decoded {
     /// `[batch, tgt_len, d_model]`, before the output projection.
     pub hidden: Tensor<3>,
-    /// Per layer `[batch, heads, tgt_len, tgt_len so far]`.
+    /// Per layer `[batch, heads, tgt_len, tgt_len so far]`, if the pass asks for them.
     pub self_weights: Vec<Tensor<4>>,
-    /// Per layer `[batch, heads, tgt_len, src_len]`.
+    /// Per layer `[batch, heads, tgt_len, src_len]`, if the pass asks for them.
     pub cross_weights: Vec<Tensor<4>>,
 }
 
@@ -77,10 +77,10 @@ impl Transformer {
     }
 
     /// Reads sources `[batch, src_len]`, padded with `<blank>`.
-    pub fn encode(&self, src: Tensor<2, Int>, noise: &mut Noise) -> Memory {
+    pub fn encode(&self, src: Tensor<2, Int>, pass: &mut Pass) -> Memory {
         let mask = Mask::padding(src.clone(), PAD);
-        let embedded = self.embeddings.source(src, noise);
-        let (hidden, weights) = self.encoder.forward(embedded, &mask, noise);
+        let embedded = self.embeddings.source(src, pass);
+        let (hidden, weights) = self.encoder.forward(embedded, &mask, pass);
         Memory {
             hidden,
             mask,
@@ -89,11 +89,11 @@ impl Transformer {
     }
 
     /// Teacher forcing: all positions of `tgt` `[batch, tgt_len]` at once, none seeing its future.
-    pub fn decode(&self, tgt: Tensor<2, Int>, memory: &Memory, noise: &mut Noise) -> Decoded {
+    pub fn decode(&self, tgt: Tensor<2, Int>, memory: &Memory, pass: &mut Pass) -> Decoded {
         let mask = Mask::causal_and_padding(tgt.clone(), PAD);
-        let embedded = self.embeddings.target(tgt, 0, noise);
+        let embedded = self.embeddings.target(tgt, 0, pass);
         self.decoder
-            .forward(embedded, &mask, &mut self.start(memory), noise)
+            .forward(embedded, &mask, &mut self.start(memory), pass)
     }
 
     /// The decoder's state before the first token: cross-attention is projected here, once.
@@ -101,11 +101,11 @@ impl Transformer {
         self.decoder.start(memory)
     }
 
-    /// One position further: `tokens` `[batch, 1]`. Equal to [`Transformer::decode`]'s last position.
+    /// One position further: `tokens` `[batch, 1]`, without noise or weights. Equal to [`Transformer::decode`]'s last position.
     pub fn step(&self, tokens: Tensor<2, Int>, state: &mut DecoderState) -> Decoded {
-        let noise = &mut Noise::off();
-        let embedded = self.embeddings.target(tokens, state.len(), noise);
-        self.decoder.forward(embedded, &Mask::Open, state, noise)
+        let pass = &mut Pass::evaluation();
+        let embedded = self.embeddings.target(tokens, state.len(), pass);
+        self.decoder.forward(embedded, &Mask::Open, state, pass)
     }
 
     /// Logits over the target vocabulary: `[batch, len, d_model]` -> `[batch, len, vocab]`.

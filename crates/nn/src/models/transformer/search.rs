@@ -7,7 +7,7 @@ use attentive_text::special::PAD;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use super::{Transformer, decoder::DecoderState};
-use crate::noise::Noise;
+use crate::pass::Pass;
 
 impl SearchModel for Transformer {
     type State = DecoderState;
@@ -18,7 +18,7 @@ impl SearchModel for Transformer {
 
     fn start(&self, sources: &[Vec<u32>]) -> DecoderState {
         let src = pad_rows(sources, &self.device());
-        Transformer::start(self, &self.encode(src, &mut Noise::off()))
+        Transformer::start(self, &self.encode(src, &mut Pass::evaluation()))
     }
 
     fn step(&self, state: &mut DecoderState, tokens: &[u32]) -> Vec<f32> {

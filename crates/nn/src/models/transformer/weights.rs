@@ -1,4 +1,4 @@
-//! The Transformer to and from the weights file of a model directory.
+//! The Transformer from the weights file of a model directory; [`crate::parameters::export`] is the way back.
 
 use std::path::Path;
 
@@ -46,19 +46,5 @@ impl Transformer {
             None => Ok(model),
             Some(error) => Err(error.into()),
         }
-    }
-
-    /// Writes the weights file.
-    pub fn save(&self, file: &Path) -> Result<(), NnError> {
-        let tensors: Vec<_> = parameters::named(self)
-            .into_iter()
-            .map(|t| (t.name, t.shape, parameters::to_vec(&t.values)))
-            .collect();
-        Ok(Weights::write(
-            file,
-            tensors
-                .iter()
-                .map(|(name, shape, values)| (name.as_str(), shape.as_slice(), values.as_slice())),
-        )?)
     }
 }
