@@ -9,12 +9,14 @@ use rayon::prelude::*;
 use super::numpy::Generator;
 use super::statistics::Statistics;
 
-/// Samples or trials worked on at once: bounds the memory for the indices, keeps sums in the cache.
+/// Samples drawn before they are summed; bounds the memory for the indices.
 const BLOCK: usize = 256;
+/// Trials worked on at once: their sums and those of a group's subsets stay in the nearest cache.
+const TRIALS: usize = 64;
 /// Columns summed at once, which fit vector registers.
-const LANES: usize = 8;
+const LANES: usize = 4;
 /// Rows whose subsets are summed in advance.
-const GROUP: usize = 8;
+const GROUP: usize = 6;
 
 /// For each sample the sums of each table over the same segments, drawn with replacement.
 ///
@@ -88,34 +90,38 @@ impl Swaps {
         score: impl Fn(&[f64], &[f64]) -> T + Sync,
     ) -> Vec<T> {
         let width = baseline.width();
-        let subsets = subset_sums(baseline, system);
+        let stride = width.next_multiple_of(LANES);
+        let subsets = subset_sums(baseline, system, stride);
         let (base, other) = (baseline.totals(), system.totals());
+        let mut start = other.clone();
+        start.resize(stride, 0.0);
         let block = |begin: usize| {
-            let count = BLOCK.min(self.trials - begin);
+            let count = TRIALS.min(self.trials - begin);
             // Taking the baseline's row instead of the system's adds their difference.
-            let mut firsts = other.repeat(count);
-            for (group, sums) in subsets.chunks_exact(width << GROUP).enumerate() {
-                for (index, first) in firsts.chunks_exact_mut(width).enumerate() {
-                    let chosen = self.bits(begin + index, group * GROUP) as usize * width;
-                    for (total, sum) in first.iter_mut().zip(&sums[chosen..chosen + width]) {
-                        *total += sum;
-                    }
+            let mut firsts = start.repeat(count);
+            for (group, sums) in subsets.chunks_exact(stride << GROUP).enumerate() {
+                for (index, first) in firsts.chunks_exact_mut(stride).enumerate() {
+                    let chosen = self.bits(begin + index, group * GROUP) as usize * stride;
+                    add(first, &sums[chosen..chosen + stride]);
                 }
             }
             let pair = |first: &[f64]| {
                 let rest = |i: usize| base[i] + other[i] - first[i];
                 score(first, &(0..width).map(rest).collect::<Vec<f64>>())
             };
-            firsts.chunks_exact(width).map(pair).collect()
+            firsts
+                .chunks_exact(stride)
+                .map(|first| pair(&first[..width]))
+                .collect()
         };
-        let blocks: Vec<Vec<T>> = (0..self.trials.div_ceil(BLOCK))
+        let blocks: Vec<Vec<T>> = (0..self.trials.div_ceil(TRIALS))
             .into_par_iter()
-            .map(|index| block(index * BLOCK))
+            .map(|index| block(index * TRIALS))
             .collect();
         blocks.into_iter().flatten().collect()
     }
 
-    /// The bits of up to eight segments from `segment` on.
+    /// The bits of a group of segments from `segment` on.
     fn bits(&self, trial: usize, segment: usize) -> u32 {
         let position = trial * self.segments + segment;
         let (word, shift) = (position / 32, position % 32);
@@ -125,29 +131,40 @@ impl Swaps {
     }
 }
 
-/// For each group of segments the sum of baseline minus system over each of its subsets.
-fn subset_sums(baseline: &Statistics, system: &Statistics) -> Vec<f64> {
-    let width = baseline.width();
+/// For each group of segments the sum of baseline minus system over each of its subsets, each `stride` long.
+fn subset_sums(baseline: &Statistics, system: &Statistics, stride: usize) -> Vec<f64> {
     let mut sums = Vec::new();
+    let mut difference = vec![0.0; stride];
     for begin in (0..baseline.segments()).step_by(GROUP) {
         let offset = sums.len();
-        sums.resize(offset + (width << GROUP), 0.0);
+        sums.resize(offset + (stride << GROUP), 0.0);
         let group = &mut sums[offset..];
         for bit in 0..GROUP.min(baseline.segments() - begin) {
-            let (base, other) = (baseline.row(begin + bit), system.row(begin + bit));
+            let rows = baseline
+                .row(begin + bit)
+                .iter()
+                .zip(system.row(begin + bit));
+            for (cell, (base, other)) in difference.iter_mut().zip(rows) {
+                *cell = base - other;
+            }
             // Every subset of the segments before, with this one added.
-            let (without, with) = group.split_at_mut(width << bit);
-            for (from, to) in without
-                .chunks_exact(width)
-                .zip(with.chunks_exact_mut(width))
-            {
-                for i in 0..width {
-                    to[i] = from[i] + (base[i] - other[i]);
-                }
+            let (without, with) = group.split_at_mut(stride << bit);
+            with[..without.len()].copy_from_slice(without);
+            for to in with[..without.len()].chunks_exact_mut(stride) {
+                add(to, &difference);
             }
         }
     }
     sums
+}
+
+/// Adds whole vectors; both slices are a multiple of [`LANES`] long.
+fn add(totals: &mut [f64], values: &[f64]) {
+    let (totals, _) = totals.as_chunks_mut::<LANES>();
+    let (values, _) = values.as_chunks::<LANES>();
+    for (total, value) in totals.iter_mut().zip(values) {
+        *total = std::array::from_fn(|lane| total[lane] + value[lane]);
+    }
 }
 
 /// Statistics as 32-bit floats, each row padded to whole vectors.
