@@ -1,6 +1,6 @@
 """Times the metrics beside sacreBLEU 2.6.0, in turns, and checks that the scores are equal.
 
-    metrics.py BINARY DATA     (benchmarks/run metrics calls this)
+    metrics.py BINARY DATA [TASK...]     (benchmarks/run metrics calls this; TASK: bleu chrf ter significance)
 
 What is timed, on both sides: computing only, in a running process, from text in memory to scores. Starting
 Python, importing and reading files are left out; they would only flatter us. Per metric: reading the
@@ -72,8 +72,8 @@ def main():
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     print(f"{cpu()}, {os.cpu_count()} cores; {len(SYSTEMS)} systems of {len(reference)} lines; commit {commit}")
     ratios = []
-    for task, usual in REPEATS.items():
-        repeats = int(os.environ.get("REPEAT", usual))
+    for task in sys.argv[3:] or REPEATS:
+        repeats = int(os.environ.get("REPEAT", REPEATS[task]))
         times = {"sacrebleu": [], "attentive": []}
         for _ in range(repeats):
             seconds, expected = theirs(task, reference, systems)
