@@ -205,7 +205,7 @@ fn evaluation_gives_loss_perplexity_and_bleu() {
         "-o",
         &hyp,
         "--threads",
-        "1",
+        "2",
     ];
     let text = attentive(&arguments).good();
     for part in [

@@ -50,6 +50,8 @@ pub fn attentive_reading<S: AsRef<str>>(arguments: &[S], input: &[u8]) -> Ran {
 pub fn command<S: AsRef<str>>(arguments: &[S]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_attentive"));
     command.args(arguments.iter().map(AsRef::as_ref));
+    // Many tests run side by side, and models this small gain nothing from more threads.
+    command.env("RAYON_NUM_THREADS", "1");
     command
 }
 

@@ -39,11 +39,9 @@ fn keep_pages() {
 
 fn main() -> ExitCode {
     keep_pages();
-    let cli = Cli::parse_from(commands::score::flags::expand(std::env::args_os()));
-    let terminal = Terminal::new(cli.global.verbosity());
-    let result = cli
-        .global
-        .start_threads()
-        .and_then(|()| commands::run(cli.command, &terminal));
-    exit::code(result, &terminal)
+    let arguments = commands::score::flags::expand(std::env::args_os());
+    let Cli { global, command } = Cli::parse_from(arguments);
+    let terminal = Terminal::new(global.verbosity());
+    let result = global.in_pool(|| commands::run(command, &terminal));
+    exit::code(result.flatten(), &terminal)
 }

@@ -8,6 +8,10 @@ use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 
 /// What the keys' side of an attention hides from its queries.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a mask lives as long as a pass; boxing it would cost more than it saves"
+)]
 pub enum Mask {
     /// Everybody sees everything: one sentence without padding.
     Open,

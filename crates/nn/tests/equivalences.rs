@@ -100,12 +100,8 @@ fn cached_steps_match_full_forward() {
         );
         let full = floats(model.log_probs(full.hidden)); // [2, 4, 23]
         let mut state = SearchModel::start(&model, &sources);
-        for position in 0..4 {
-            let step = SearchModel::step(
-                &model,
-                &mut state,
-                &[targets[0][position], targets[1][position]],
-            );
+        for (position, tokens) in targets[0].iter().zip(&targets[1]).enumerate() {
+            let step = SearchModel::step(&model, &mut state, &[*tokens.0, *tokens.1]);
             for row in 0..2 {
                 let at = (row * 4 + position) * 23;
                 assert_close(&step[row * 23..(row + 1) * 23], &full[at..at + 23], 1e-5);

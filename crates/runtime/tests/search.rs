@@ -114,7 +114,7 @@ proptest! {
         let n_best = if method == Method::Greedy || method == (Method::Beam { size: 1 }) { 1 } else { 3 };
         let options = SearchOptions { method, n_best, ..Default::default() };
         let single: Vec<_> =
-            sources.iter().flat_map(|source| search(&model, &[source.clone()], &options)).collect();
+            sources.iter().flat_map(|source| search(&model, std::slice::from_ref(source), &options)).collect();
         prop_assert_eq!(search(&model, &sources, &options), single);
     }
 
@@ -384,6 +384,18 @@ fn beam_search_ends_as_soon_as_nothing_live_can_win() {
 }
 
 #[test]
+fn a_beam_full_of_better_sentences_ends_the_search_long_before_the_limit() {
+    // With so long a limit the exact bound alone would go on for dozens of steps.
+    let model = FakeModel::from_probabilities(6, |_, _| vec![(EOS, 0.5), (A, 0.3), (B, 0.2)]);
+    let options = SearchOptions {
+        length_penalty: 1.0,
+        ..SearchOptions::beam(2)
+    };
+    assert!(only(&model, &options)[0].tokens.is_empty());
+    assert_eq!(model.rows_fed(), 2);
+}
+
+#[test]
 fn a_sure_long_sentence_is_not_lost_to_poor_short_ones() {
     // At every step </s> is the second best token, so a narrow beam completes one bad sentence
     // after the other while the right one is still on its way.
@@ -391,7 +403,7 @@ fn a_sure_long_sentence_is_not_lost_to_poor_short_ones() {
     for size in 1..5 {
         let found = search(
             &FakeModel::copying(20),
-            &[source.clone()],
+            std::slice::from_ref(&source),
             &SearchOptions::beam(size),
         );
         assert_eq!(found[0][0].tokens, source[..14], "beam of {size}");

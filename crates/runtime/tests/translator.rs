@@ -1,9 +1,11 @@
 //! Text to text with fake models: order, batches, empty and overlong lines.
 
+use std::cell::RefCell;
+
 use attentive_runtime::config::{PositionKind, Preset};
 use attentive_runtime::model_dir::Tokenizers;
 use attentive_runtime::search::fake::FakeModel;
-use attentive_runtime::search::{Finish, LengthLimit, SearchOptions};
+use attentive_runtime::search::{Finish, LengthLimit, SearchModel, SearchOptions};
 use attentive_runtime::translator::{Translation, Translator, TranslatorOptions};
 use attentive_text::special::{BOS, EOS, PAD};
 use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
@@ -147,6 +149,64 @@ fn each_line_is_handed_over_once_and_the_longest_first() {
         order.push(index);
     });
     assert_eq!(order, [1, 2, 4, 3, 0]);
+}
+
+/// Remembers the lengths of the sources in every batch.
+struct Recording {
+    model: FakeModel,
+    batches: RefCell<Vec<Vec<usize>>>,
+}
+
+impl SearchModel for Recording {
+    type State = <FakeModel as SearchModel>::State;
+
+    fn vocab(&self) -> usize {
+        self.model.vocab()
+    }
+
+    fn start(&self, sources: &[Vec<u32>]) -> Self::State {
+        self.batches
+            .borrow_mut()
+            .push(sources.iter().map(Vec::len).collect());
+        self.model.start(sources)
+    }
+
+    fn step(&self, state: &mut Self::State, tokens: &[u32]) -> Vec<f32> {
+        self.model.step(state, tokens)
+    }
+
+    fn reorder(&self, state: &mut Self::State, rows: &[usize]) {
+        self.model.reorder(state, rows);
+    }
+}
+
+#[test]
+fn a_batch_holds_similar_lengths_and_no_more_tokens_than_allowed_with_padding() {
+    let model = Recording {
+        model: FakeModel::copying(vocab()),
+        batches: RefCell::default(),
+    };
+    let options = TranslatorOptions {
+        batch_tokens: 9,
+        ..Default::default()
+    };
+    let translator = Translator::new(model, tokenizers(), options).expect("sound options");
+    translator.translate(&[
+        "a",
+        "a b c d e f g h i j",
+        "a b",
+        "b",
+        "c",
+        "a b c",
+        "d",
+        "e",
+        "c d",
+    ]);
+    let batches = translator.model().batches.borrow();
+    assert_eq!(
+        *batches,
+        [vec![11], vec![4, 3], vec![3, 2, 2], vec![2, 2, 2]]
+    );
 }
 
 #[test]

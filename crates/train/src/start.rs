@@ -14,7 +14,7 @@ use crate::{
     events::{Event, Observer},
     metrics_log::MetricsLog,
     optimizer::Adam,
-    run_dir::RunDir,
+    run_dir::{Link, RunDir},
     snapshot::Snapshot,
     state::TrainState,
     trainer::Session,
@@ -92,6 +92,10 @@ pub(crate) fn prepare(session: &Session<'_>, observer: &mut dyn Observer) -> Res
     let corpus = text.encode(recipe, &tokenizers)?;
     let log = MetricsLog::resume(&run.metrics_path(), state.step, state.metrics_lines)?;
     durable::write_file(&run.recipe_path(), recipe.to_toml().as_bytes())?;
+    if state.best_step == Some(state.step) {
+        // The run may have ended between writing this checkpoint and calling it the best.
+        run.point(Link::Best, &checkpoint)?;
+    }
     let continued_from = Some(state.step);
     Ok(Ready {
         run,

@@ -62,7 +62,7 @@ pub struct TrainState {
     /// BLEU of the last validation.
     #[serde(with = "exact_option")]
     pub val_bleu: Option<f64>,
-    /// The best score so far: BLEU or loss, as `validation.best_by` says.
+    /// The best score so far, higher being better: BLEU, or minus the loss, as `validation.best_by` says.
     #[serde(with = "exact_option")]
     pub best_score: Option<f64>,
     /// The step of the best score.

@@ -41,7 +41,8 @@ fn reversal_is_learnt_in_ninety_seconds() {
         device: Device::flex(),
         stop: &AtomicBool::new(false),
     };
-    train(session, &mut Print).unwrap();
+    // Inside the pool, small operations need no hand-over between threads.
+    rayon::scope(|_| train(session, &mut Print)).unwrap();
 
     // Lines from another seed, none of which was trained on.
     let mut task = recipe.data.synthetic.clone().unwrap();

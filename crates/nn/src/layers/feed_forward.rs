@@ -7,7 +7,11 @@ use burn::{
 };
 
 use super::linear::Linear;
-use crate::{noise::Noise, ops::bias_relu_dropout, pass::Pass};
+use crate::{
+    noise::Noise,
+    ops::{bias_relu_dropout, project},
+    pass::Pass,
+};
 
 /// Two linear maps with a ReLU between them.
 #[derive(Module, Debug)]
@@ -32,9 +36,7 @@ impl FeedForward {
     /// `[batch, len, d_model]` -> the same shape.
     pub fn forward(&self, x: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
         let [batch, len, d_model] = x.dims();
-        let inner = x
-            .reshape([batch * len, d_model])
-            .matmul(self.inner.weight.val()); // [rows, d_ff]
+        let inner = project(x.reshape([batch * len, d_model]), self.inner.weight.val()); // [rows, d_ff]
         let bias = self.inner.bias.val();
         let inner = bias_relu_dropout(inner, bias, self.dropout, &mut pass.noise);
         self.outer.forward(inner).reshape([batch, len, d_model])

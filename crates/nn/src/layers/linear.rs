@@ -1,14 +1,17 @@
 //! `x W + b` over the last axis.
 //!
-//! Our own instead of burn-nn's: the leading axes are flattened, so that the CPU sees one large matrix
-//! product and not a batch of small ones, and initialisation draws from a seed that we own.
+//! Our own instead of burn-nn's: [`crate::ops::affine`] is faster on the CPU, and initialisation draws
+//! from a seed that we own.
 
 use burn::{
     module::{Module, Param},
     tensor::{Device, Tensor, TensorData},
 };
 
-use crate::noise::{Noise, mix};
+use crate::{
+    noise::{Noise, mix},
+    ops::affine,
+};
 
 /// An affine map of the last axis.
 #[derive(Module, Debug)]
@@ -32,16 +35,6 @@ impl Linear {
     pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         affine(x, self.weight.val(), self.bias.val())
     }
-}
-
-/// `x W + b` with the leading axes of `x` flattened to rows.
-pub fn affine<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Tensor<1>) -> Tensor<D> {
-    let [d_input, d_output] = weight.dims();
-    let mut shape = x.dims();
-    let rows = shape.iter().product::<usize>() / d_input;
-    shape[D - 1] = d_output;
-    let y = x.reshape([rows, d_input]).matmul(weight) + bias.unsqueeze(); // [rows, d_output]
-    y.reshape(shape)
 }
 
 /// Uniform in `±sqrt(6 / (rows + columns))`, drawn from `init`; zeros when `init` is off (the

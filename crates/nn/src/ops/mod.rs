@@ -11,6 +11,7 @@ mod dropout;
 mod feed;
 mod fused;
 mod layer_norm;
+mod linear;
 mod loss;
 mod simd;
 
@@ -20,4 +21,5 @@ pub use dropout::dropout;
 pub use feed::{bias_relu_dropout, dropout_add};
 pub(crate) use fused::on_cpu;
 pub use layer_norm::layer_norm;
+pub use linear::{affine, project};
 pub use loss::{SmoothedLoss, smoothed_loss};

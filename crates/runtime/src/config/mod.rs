@@ -266,6 +266,17 @@ mod tests {
     }
 
     #[test]
+    fn any_divisor_of_the_heads_may_share_keys_and_values() {
+        for kv_heads in [1, 2, 4, 8] {
+            let config = ModelConfig {
+                kv_heads,
+                ..Preset::Base.config(100, 120)
+            };
+            assert_eq!(config.check(), Ok(()), "{kv_heads}");
+        }
+    }
+
+    #[test]
     fn all_problems_are_reported_at_once() {
         let found = problems(|c| {
             (c.tgt_vocab, c.d_ff, c.encoder_layers, c.decoder_layers) = (0, 0, 0, usize::MAX);

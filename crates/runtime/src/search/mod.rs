@@ -2,7 +2,7 @@
 //!
 //! One small trait, [`SearchModel`], is all that search knows of a model; the Burn Transformer, a
 //! CPU kernel or a [`fake`] with hand-written probabilities implement it alike. [`search`] picks
-//! the method: [`greedy`], [`beam`] or [`sampling`]. The [`crate::translator`] calls it batch by
+//! the method: `greedy`, `beam` or `sampling`. The [`crate::translator`] calls it batch by
 //! batch.
 
 mod beam;

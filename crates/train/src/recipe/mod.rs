@@ -72,9 +72,10 @@ impl Recipe {
                 .iter()
                 .all(|key| !unsure.contains(&error::section_of(key)));
             if known && !document.unreadable {
-                let place = keys
-                    .iter()
-                    .find_map(|key| document.places.get(key))
+                // What was changed on the command line is the likelier culprit.
+                let places = keys.iter().filter_map(|key| document.places.get(key));
+                let place = places
+                    .min_by_key(|place| !matches!(place, Place::Override(_)))
                     .cloned();
                 problems.push(Problem {
                     place: place.unwrap_or(Place::Recipe),

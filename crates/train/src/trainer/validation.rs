@@ -1,6 +1,6 @@
 //! How a run judges its model, and which model it calls the best.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Instant};
 
 use attentive_nn::models::transformer::Transformer;
 
@@ -27,6 +27,7 @@ impl Trainer<'_> {
         observer: &mut dyn Observer,
     ) -> Result<()> {
         let recipe = self.session.recipe;
+        let began = Instant::now();
         let mut report = self.judge(&self.ready.snapshot.model_to_use())?;
         let score = score(&report, recipe.validation.best_by);
         let state = &mut self.ready.snapshot.state;
@@ -49,6 +50,8 @@ impl Trainer<'_> {
         if improved {
             self.ready.run.point(Link::Best, &checkpoint)?;
         }
+        // Tokens per second are those of training.
+        self.window += began.elapsed();
         Ok(())
     }
 

@@ -13,11 +13,11 @@ use burn::{
 use crate::{
     layers::{
         embedding::Embedding,
-        linear::{affine, xavier_uniform},
+        linear::xavier_uniform,
         positions::{LearnedPositions, sinusoids},
     },
     noise::Noise,
-    ops::dropout,
+    ops::{affine, dropout},
     pass::Pass,
 };
 

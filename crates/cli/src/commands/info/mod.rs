@@ -1,0 +1,166 @@
+//! `attentive info`: what a model directory or a training run holds.
+//!
+//! [`Description::of`] gathers it; [`text`] is what people read, the rest here what programs read.
+
+mod text;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use attentive_runtime::model_dir::ModelDir;
+use attentive_text::Tokenizer;
+use attentive_train::Recipe;
+use attentive_train::checkpoint::Position;
+use attentive_train::recipe::BestBy;
+use attentive_train::state::TrainState;
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::output::Output;
+use crate::terminal::Colours;
+
+/// Arguments of `info`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct InfoArgs {
+    /// A model directory, a checkpoint or a training run
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// One JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive info runs/reverse
+  attentive info runs/reverse/best --json";
+
+/// Shows it.
+pub fn run(args: InfoArgs) -> anyhow::Result<()> {
+    let description = Description::of(&args.directory)?;
+    let mut output = Output::stdout();
+    match args.json {
+        true => writeln!(output, "{:#}", description.json())?,
+        false => write!(output, "{}", description.text(Colours::of_stdout()))?,
+    }
+    output.finish()
+}
+
+/// Everything that is known about a directory.
+struct Description {
+    model: ModelDir,
+    weights_bytes: u64,
+    /// Where training stood when the model was saved, if it was trained here.
+    state: Option<TrainState>,
+    run: Option<Run>,
+}
+
+/// What only a training run has.
+struct Run {
+    recipe_path: PathBuf,
+    recipe: Recipe,
+    last: TrainState,
+    checkpoints: Vec<String>,
+}
+
+impl Description {
+    fn of(directory: &Path) -> anyhow::Result<Self> {
+        let model = ModelDir::open(directory)?;
+        let weights = model.path.join("model.safetensors");
+        let weights_bytes = fs::metadata(&weights)
+            .with_context(|| format!("cannot read {}", weights.display()))?
+            .len();
+        let has_state = model.path.join("state.json").is_file();
+        let state = has_state
+            .then(|| TrainState::load(&model.path))
+            .transpose()?;
+        Ok(Self {
+            model,
+            weights_bytes,
+            state,
+            run: Run::of(directory)?,
+        })
+    }
+
+    fn json(&self) -> Value {
+        let ModelDir {
+            path,
+            config,
+            tokenizers,
+        } = &self.model;
+        let tokenizer = |tokenizer: &Tokenizer| json!({"kind": tokenizer.kind().name(), "size": tokenizer.vocab_size()});
+        let mut object = json!({
+            "model": path,
+            "parameters": config.parameter_count(),
+            "weights_bytes": self.weights_bytes,
+            "config": config,
+            "tokenizers": {
+                "shared": tokenizers.is_shared(),
+                "src": tokenizer(&tokenizers.src),
+                "tgt": tokenizer(&tokenizers.tgt),
+            },
+        });
+        if let Some(state) = &self.state {
+            object["trained"] = scores_json(state);
+        }
+        if let Some(run) = &self.run {
+            object["run"] = json!({
+                "last": scores_json(&run.last),
+                "best_by": run.recipe.validation.best_by,
+                "best_score": run.best_score(),
+                "best_step": run.last.best_step,
+                "checkpoints": run.checkpoints,
+                "recipe": run.recipe,
+            });
+        }
+        object
+    }
+}
+
+impl Run {
+    /// The best BLEU or loss; the state keeps a loss with its sign turned, so that higher is better.
+    fn best_score(&self) -> Option<f64> {
+        let score = self.last.best_score?;
+        Some(match self.recipe.validation.best_by {
+            BestBy::Bleu => score,
+            BestBy::Loss => -score,
+        })
+    }
+
+    /// Nothing if the directory is not a training run.
+    fn of(directory: &Path) -> anyhow::Result<Option<Self>> {
+        let folder = directory.join("checkpoints");
+        let recipe_path = directory.join("recipe.toml");
+        if !folder.is_dir() || !recipe_path.is_file() {
+            return Ok(None);
+        }
+        let entries =
+            fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
+        let mut checkpoints: Vec<String> = entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|name| Position::from_folder_name(name).is_some())
+            .collect();
+        checkpoints.sort();
+        Ok(Some(Self {
+            recipe: Recipe::load(&recipe_path, &[])?,
+            recipe_path,
+            last: TrainState::load(&directory.join("last"))?,
+            checkpoints,
+        }))
+    }
+}
+
+fn scores_json(state: &TrainState) -> Value {
+    json!({
+        "step": state.step,
+        "epoch": state.epoch,
+        "target_tokens": state.tgt_tokens,
+        "seconds": state.seconds,
+        "train_loss": state.train_loss,
+        "val_loss": state.val_loss,
+        "val_bleu": state.val_bleu,
+    })
+}

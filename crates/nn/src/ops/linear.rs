@@ -1,0 +1,312 @@
+//! `x W` and `x W + b` on the CPU, straight into the memory of the result.
+//!
+//! The CPU backend's own product fills its result with zeros and copies it before it computes; for the
+//! logits of a batch that is more than a hundred megabytes of traffic for nothing. Here the bias is the
+//! first value of the result, and the gradient of a transposed weight (a tied embedding) is laid out
+//! like the weight itself. The product is the `gemm` crate's, the same that the backend uses.
+//! Neighbours: [`crate::layers::linear`] and the feed-forward layer.
+
+use burn::{backend::flex::FlexTensor, tensor::Tensor};
+use rayon::prelude::*;
+
+use super::fused::{CpuOp, apply, contiguous, on_cpu, tensor_like};
+
+/// `x W + b` over the last axis: `x` `[.., d_input]`, `weight` `[d_input, d_output]`.
+pub fn affine<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Tensor<1>) -> Tensor<D> {
+    let shape = output_shape(&x, &weight);
+    let x = rows(x);
+    if on_cpu(&x.device()) {
+        let tracked = x.is_autodiff();
+        let inputs = [
+            x.into_dispatch(),
+            weight.into_dispatch(),
+            bias.into_dispatch(),
+        ];
+        return apply::<_, 3, 2>(Affine, tracked, inputs).reshape(shape);
+    }
+    (x.matmul(weight) + bias.unsqueeze()).reshape(shape)
+}
+
+/// `x W` over the last axis: `x` `[.., d_input]`, `weight` `[d_input, d_output]`.
+pub fn project<const D: usize>(x: Tensor<D>, weight: Tensor<2>) -> Tensor<D> {
+    let shape = output_shape(&x, &weight);
+    let x = rows(x);
+    if on_cpu(&x.device()) {
+        let tracked = x.is_autodiff();
+        let inputs = [x.into_dispatch(), weight.into_dispatch()];
+        return apply::<_, 2, 2>(Project, tracked, inputs).reshape(shape);
+    }
+    x.matmul(weight).reshape(shape)
+}
+
+fn output_shape<const D: usize>(x: &Tensor<D>, weight: &Tensor<2>) -> [usize; D] {
+    let mut shape = x.dims();
+    shape[D - 1] = weight.dims()[1];
+    shape
+}
+
+/// One large product is faster than a batch of small ones.
+fn rows<const D: usize>(x: Tensor<D>) -> Tensor<2> {
+    let shape = x.dims();
+    let width = shape[D - 1];
+    x.reshape([shape.iter().product::<usize>() / width, width])
+}
+
+#[derive(Debug, Clone)]
+struct Project;
+
+impl CpuOp<2> for Project {
+    type Saved = [FlexTensor; 2];
+
+    fn forward(&self, [x, weight]: [FlexTensor; 2]) -> (FlexTensor, Self::Saved) {
+        let (x, weight) = (contiguous(x), dense(weight));
+        let output = product(Matrix::of(&x), Matrix::of(&weight));
+        (matrix(output, &x, &weight), [x, weight])
+    }
+
+    fn backward(&self, [x, weight]: Self::Saved, gradient: FlexTensor) -> [FlexTensor; 2] {
+        input_gradients(&x, &weight, &contiguous(gradient))
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Affine;
+
+impl CpuOp<3> for Affine {
+    type Saved = [FlexTensor; 3];
+
+    fn forward(&self, [x, weight, bias]: [FlexTensor; 3]) -> (FlexTensor, Self::Saved) {
+        let (x, weight, bias) = (contiguous(x), dense(weight), contiguous(bias));
+        let (left, right) = (Matrix::of(&x), Matrix::of(&weight));
+        let mut output = repeated(bias.storage::<f32>(), left.rows);
+        multiply(output.as_mut_ptr(), left, right, Destination::Add);
+        (matrix(output, &x, &weight), [x, weight, bias])
+    }
+
+    fn backward(&self, [x, weight, bias]: Self::Saved, gradient: FlexTensor) -> [FlexTensor; 3] {
+        let gradient = contiguous(gradient);
+        let [d_x, d_weight] = input_gradients(&x, &weight, &gradient);
+        let d_bias = column_sums(gradient.storage::<f32>(), bias.storage::<f32>().len());
+        [d_x, d_weight, tensor_like(&bias, d_bias)]
+    }
+}
+
+/// `dX = dY Wᵀ` and `dW = Xᵀ dY`, the latter in the memory order of the weight.
+fn input_gradients(x: &FlexTensor, weight: &FlexTensor, gradient: &FlexTensor) -> [FlexTensor; 2] {
+    let (left, right, output) = (Matrix::of(x), Matrix::of(weight), Matrix::of(gradient));
+    let d_x = tensor_like(x, product(output, right.transposed()));
+    let d_weight = match weight.is_contiguous() {
+        true => tensor_like(weight, product(left.transposed(), output)),
+        false => {
+            let turned = weight.transpose(0, 1);
+            tensor_like(&turned, product(output.transposed(), left)).transpose(0, 1)
+        }
+    };
+    [d_x, d_weight]
+}
+
+/// A matrix somewhere in memory.
+#[derive(Clone, Copy)]
+struct Matrix<'a> {
+    values: &'a [f32],
+    rows: usize,
+    columns: usize,
+    row_stride: isize,
+    column_stride: isize,
+}
+
+impl<'a> Matrix<'a> {
+    /// The tensor's storage is exactly this matrix, by rows or by columns (see [`dense`]).
+    fn of(tensor: &'a FlexTensor) -> Self {
+        let (shape, strides) = (tensor.layout().shape(), tensor.layout().strides());
+        Self {
+            values: tensor.storage::<f32>(),
+            rows: shape[0],
+            columns: shape[1],
+            row_stride: strides[0],
+            column_stride: strides[1],
+        }
+    }
+
+    fn transposed(self) -> Self {
+        Self {
+            rows: self.columns,
+            columns: self.rows,
+            row_stride: self.column_stride,
+            column_stride: self.row_stride,
+            ..self
+        }
+    }
+}
+
+/// Whether a product replaces what stands in its destination or is added to it.
+#[derive(Clone, Copy, PartialEq)]
+enum Destination {
+    Replace,
+    Add,
+}
+
+/// A new matrix by rows.
+fn product(left: Matrix, right: Matrix) -> Vec<f32> {
+    let size = left.rows * right.columns;
+    let mut output = Vec::with_capacity(size);
+    multiply(output.as_mut_ptr(), left, right, Destination::Replace);
+    // SAFETY: `multiply` has written all `size` elements, which the capacity holds.
+    unsafe { output.set_len(size) };
+    output
+}
+
+/// Products smaller than this run on one thread.
+const PARALLEL: usize = 192 * 192 * 192;
+
+/// `output` has room for `left.rows * right.columns` numbers, by rows; with [`Destination::Add`] they are
+/// initialised.
+fn multiply(output: *mut f32, left: Matrix, right: Matrix, destination: Destination) {
+    assert_eq!(
+        left.columns, right.rows,
+        "a product of matrices that do not fit"
+    );
+    assert_eq!(left.values.len(), left.rows * left.columns);
+    assert_eq!(right.values.len(), right.rows * right.columns);
+    let (m, n, k) = (left.rows, right.columns, left.columns);
+    let parallelism = match m * n * k >= PARALLEL {
+        true => gemm::Parallelism::Rayon(0),
+        false => gemm::Parallelism::None,
+    };
+    // SAFETY: both inputs cover their whole slices (asserted above, and their strides are a permutation
+    // of a dense matrix's); the caller vouches for the output.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            output,
+            1,
+            n as isize,
+            destination == Destination::Add,
+            left.values.as_ptr(),
+            left.column_stride,
+            left.row_stride,
+            right.values.as_ptr(),
+            right.column_stride,
+            right.row_stride,
+            1.0f32,
+            1.0f32,
+            false,
+            false,
+            false,
+            parallelism,
+        );
+    }
+}
+
+/// The tensor with its storage covered exactly, by rows or by columns; copied only if it must be.
+fn dense(weight: FlexTensor) -> FlexTensor {
+    let turned = weight.transpose(0, 1);
+    let whole = turned.layout().num_elements() * size_of::<f32>() == turned.bytes().len();
+    match whole && turned.is_contiguous() {
+        true => weight,
+        false => contiguous(weight),
+    }
+}
+
+/// `output` as a matrix with the rows of `x` and the columns of `weight`.
+fn matrix(output: Vec<f32>, x: &FlexTensor, weight: &FlexTensor) -> FlexTensor {
+    let shape = [x.layout().shape()[0], weight.layout().shape()[1]];
+    FlexTensor::from_data(burn::tensor::TensorData::new(output, shape))
+}
+
+/// `row` so many times.
+fn repeated(row: &[f32], times: usize) -> Vec<f32> {
+    let size = row.len() * times;
+    let mut output = Vec::with_capacity(size);
+    output.spare_capacity_mut()[..size]
+        .par_chunks_mut(row.len() * ROWS)
+        .for_each(|chunk| {
+            for target in chunk.chunks_mut(row.len()) {
+                for (target, value) in target.iter_mut().zip(row) {
+                    target.write(*value);
+                }
+            }
+        });
+    // SAFETY: every element of the first `size` was written above.
+    unsafe { output.set_len(size) };
+    output
+}
+
+/// Rows per task; fixed, so that sums over rows do not depend on the number of threads.
+const ROWS: usize = 64;
+
+/// The sum of each column of a matrix by rows.
+fn column_sums(values: &[f32], width: usize) -> Vec<f32> {
+    let partial: Vec<Vec<f32>> = values
+        .par_chunks(ROWS * width)
+        .map(|chunk| {
+            let mut sums = vec![0.0; width];
+            for row in chunk.chunks_exact(width) {
+                sums.iter_mut()
+                    .zip(row)
+                    .for_each(|(sum, value)| *sum += value);
+            }
+            sums
+        })
+        .collect();
+    let mut totals = vec![0.0; width];
+    for part in partial {
+        totals
+            .iter_mut()
+            .zip(part)
+            .for_each(|(total, value)| *total += value);
+    }
+    totals
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::check::{assert_same_gradients, random};
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn fused_linear_maps_equal_the_composed_ones(
+            batch in 1usize..4, len in 1usize..70, d_input in 1usize..40, d_output in 1usize..50,
+            turned in proptest::bool::ANY, seed in 0u64..1000,
+        ) {
+            // A tied embedding arrives as the transposed view of `[d_output, d_input]`.
+            let weight = |w: Tensor<1>| match turned {
+                true => w.reshape([d_output, d_input]).transpose(),
+                false => w.reshape([d_input, d_output]),
+            };
+            let x3 = |x: Tensor<1>| x.reshape([batch, len, d_input]);
+            let composed = |x: Tensor<1>, w: Tensor<1>| {
+                x.reshape([batch * len, d_input]).matmul(weight(w)).reshape([batch, len, d_output])
+            };
+            let inputs = [
+                random([batch, len, d_input], seed),
+                random([d_input, d_output], seed + 1),
+                random([d_output], seed + 2),
+            ];
+            assert_same_gradients(
+                inputs.clone(),
+                |[x, w, b]| affine(x3(x), weight(w), b.reshape([d_output])),
+                |[x, w, b]| composed(x, w) + b.reshape([1, 1, d_output]),
+            );
+            let [x, w, _] = inputs;
+            assert_same_gradients([x, w], |[x, w]| project(x3(x), weight(w)), |[x, w]| composed(x, w));
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_larger_tensor_is_read_as_that_part() {
+        let whole = Tensor::<2>::from_floats(
+            [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]],
+            &burn::tensor::Device::flex(),
+        );
+        let x = whole.clone().narrow(0, 1, 2);
+        let weight = whole.narrow(0, 0, 2);
+        let y: Vec<f32> = project(x, weight).into_data().iter::<f32>().collect();
+        assert_eq!(y, [15.0, 22.0, 23.0, 34.0]);
+    }
+}

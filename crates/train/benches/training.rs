@@ -1,0 +1,196 @@
+//! The training step alone, timed: the Rust side of `benchmarks/run training`.
+//!
+//! `training batches FILE ...` plans real batches and writes them for both contenders;
+//! `training time FILE ...` trains on them and prints one JSON line. The model, the loss and the optimiser
+//! are the trainer's own; reading, validating and saving are left out on both sides.
+
+use std::{path::PathBuf, time::Instant};
+
+use attentive_nn::{models::transformer::Transformer, parameters, pass::Pass};
+use attentive_runtime::config::{ModelConfig, NormPlacement, Preset, Tying};
+use attentive_train::{
+    Recipe,
+    batches::{Batch, Budget, plan},
+    corpus::CorpusText,
+    forward::batch_loss,
+    optimizer::{Adam, global_norm},
+};
+use burn::tensor::Device;
+use serde::{Deserialize, Serialize};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// What both contenders read.
+#[derive(Serialize, Deserialize)]
+struct Work {
+    vocab: usize,
+    d_model: usize,
+    d_ff: usize,
+    heads: usize,
+    layers: usize,
+    dropout: f64,
+    label_smoothing: f64,
+    learning_rate: f64,
+    batches: Vec<Rows>,
+}
+
+/// A padded batch, row-major.
+#[derive(Serialize, Deserialize)]
+struct Rows {
+    rows: usize,
+    src_len: usize,
+    tgt_len: usize,
+    src: Vec<u32>,
+    tgt: Vec<u32>,
+    tokens: usize,
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // As the binary does it: freed pages are kept (`mi_option_purge_delay` = 15, never).
+    // SAFETY: sets an integer inside the allocator; allowed at any time.
+    unsafe { libmimalloc_sys::mi_option_set(15, -1) };
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| a != "--bench")
+        .collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["batches", preset, data, count, file] => write_batches(preset, data, count.parse()?, file),
+        // Inside the pool, as the binary does it.
+        ["time", file, warm_up] => {
+            let warm_up = warm_up.parse()?;
+            rayon::scope(|_| time(file, warm_up).map_err(|error| error.to_string()))
+                .map_err(Into::into)
+        }
+        _ => Err(
+            "usage: training batches PRESET DATA COUNT FILE | training time FILE WARM_UP".into(),
+        ),
+    }
+}
+
+/// Plans the first `count` batches of Multi30k for a model of this size.
+fn write_batches(
+    preset: &str,
+    data: &str,
+    count: usize,
+    file: &str,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let recipe =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../recipes/multi30k-small.toml");
+    let recipe = Recipe::load(
+        &recipe,
+        &[
+            format!("data.dir={data}"),
+            format!("model.preset={preset}"),
+            "training.batch_tokens=4096".into(),
+        ],
+    )?;
+    let text = CorpusText::read(&recipe)?;
+    let tokenizers = text.train_tokenizers(&recipe)?;
+    let corpus = text.encode(&recipe, &tokenizers)?;
+    let config = Preset::config(
+        recipe.model.preset,
+        tokenizers.src.vocab_size(),
+        tokenizers.tgt.vocab_size(),
+    );
+    let batches = plan(&corpus.train, Budget::of(&recipe.training), 1, 0)
+        .iter()
+        .take(count)
+        .map(|indices| Batch::collect(&corpus.train, indices))
+        .map(|batch| Rows {
+            rows: batch.rows(),
+            src_len: batch.src_len,
+            tgt_len: batch.tgt_len,
+            tokens: batch.tgt_tokens(),
+            src: batch.src,
+            tgt: batch.tgt,
+        })
+        .collect();
+    let work = Work {
+        vocab: config.tgt_vocab,
+        d_model: config.d_model,
+        d_ff: config.d_ff,
+        heads: config.heads,
+        layers: config.encoder_layers,
+        dropout: 0.1,
+        label_smoothing: 0.1,
+        learning_rate: 1e-4,
+        batches,
+    };
+    std::fs::write(file, serde_json::to_vec(&work)?)?;
+    Ok(())
+}
+
+/// One pass over the batches; the first `warm_up` are not timed.
+fn time(file: &str, warm_up: usize) -> Result<(), Box<dyn std::error::Error>> {
+    let work: Work = serde_json::from_slice(&std::fs::read(file)?)?;
+    let config = ModelConfig {
+        d_model: work.d_model,
+        d_ff: work.d_ff,
+        heads: work.heads,
+        kv_heads: work.heads,
+        encoder_layers: work.layers,
+        decoder_layers: work.layers,
+        dropout: work.dropout,
+        norm: NormPlacement::Pre,
+        tying: Tying::All,
+        ..Preset::Small.config(work.vocab, work.vocab)
+    };
+    let mut model = Transformer::new(&config, 1, &Device::flex().autodiff());
+    let mut adam = Adam::default();
+    let optimizer = attentive_train::recipe::Optimizer::default();
+    let (mut tokens, mut loss_sum, mut started) = (0, 0.0, Instant::now());
+    for (index, rows) in work.batches.iter().enumerate() {
+        if index == warm_up {
+            (tokens, started) = (0, Instant::now());
+        }
+        let batch = Batch {
+            src: rows.src.clone(),
+            tgt: rows.tgt.clone(),
+            src_lens: Vec::new(),
+            tgt_lens: vec![0; rows.rows],
+            src_len: rows.src_len,
+            tgt_len: rows.tgt_len,
+            pairs: (0..rows.rows).collect(),
+        };
+        let loss = batch_loss(
+            &model,
+            &batch,
+            work.label_smoothing,
+            &mut Pass::training(1, index as u64),
+        );
+        loss_sum = f64::from(loss.objective.clone().into_scalar::<f32>()) / rows.tokens as f64;
+        let gradients = parameters::gradients(&model, loss.objective.backward());
+        let norm = global_norm(&gradients) / rows.tokens as f64;
+        assert!(norm.is_finite());
+        let scale = 1.0 / rows.tokens as f64;
+        model = adam.step(
+            model,
+            gradients,
+            &optimizer,
+            index as u64 + 1,
+            work.learning_rate,
+            scale,
+        );
+        tokens += rows.tokens;
+    }
+    let seconds = started.elapsed().as_secs_f64();
+    println!(
+        "{}",
+        serde_json::json!({
+            "tokens_per_second": tokens as f64 / seconds,
+            "peak_mib": peak_memory_mib(),
+            "last_loss": loss_sum,
+        })
+    );
+    Ok(())
+}
+
+/// The most memory that the process held, as the kernel counts it.
+fn peak_memory_mib() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let kib: f64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib / 1024.0)
+}
