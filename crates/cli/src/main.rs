@@ -39,7 +39,8 @@ fn keep_pages() {
 
 fn main() -> ExitCode {
     keep_pages();
-    let Cli { global, command } = Cli::parse();
+    let arguments = commands::score::flags::expand(std::env::args_os());
+    let Cli { global, command } = Cli::parse_from(arguments);
     let terminal = Terminal::new(global.verbosity());
     let result = global.in_pool(|| commands::run(command, &terminal));
     exit::code(result.flatten(), &terminal)

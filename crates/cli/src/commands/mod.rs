@@ -5,6 +5,7 @@ mod data;
 mod demo;
 mod evaluate;
 mod info;
+pub mod score;
 mod tokenizer;
 mod train;
 mod translate;
@@ -24,6 +25,8 @@ pub enum Command {
     Translate(translate::TranslateArgs),
     /// Measure a model on a test set: loss, perplexity, BLEU
     Evaluate(evaluate::EvaluateArgs),
+    /// Score translations as sacreBLEU does: BLEU, chrF, TER, and whether differences are chance
+    Score(score::ScoreArgs),
     /// Show what a model directory or a training run holds
     Info(info::InfoArgs),
     /// Train a tokenizer, or use one
@@ -41,6 +44,7 @@ pub fn run(command: Command, terminal: &Terminal) -> anyhow::Result<()> {
         Command::Train(args) => train::run(args, terminal),
         Command::Translate(args) => translate::run(args, terminal),
         Command::Evaluate(args) => evaluate::run(args, terminal),
+        Command::Score(args) => score::run(args, terminal),
         Command::Info(args) => info::run(args),
         Command::Tokenizer(args) => tokenizer::run(args, terminal),
         Command::Data(args) => data::run(args, terminal),

@@ -95,9 +95,12 @@ impl BleuScorer {
                     .collect()
             })
             .collect();
-        let segment = |sequences: &Vec<Vec<u32>>| Segment {
-            ngrams: NgramTrie::new(sequences.iter().map(Vec::as_slice), options.max_order),
-            lengths: sequences.iter().map(Vec::len).collect(),
+        let segment = |sequences: &Vec<Vec<u32>>| {
+            let slices: Vec<&[u32]> = sequences.iter().map(Vec::as_slice).collect();
+            Segment {
+                ngrams: NgramTrie::new(&slices, options.max_order),
+                lengths: sequences.iter().map(Vec::len).collect(),
+            }
         };
         Ok(Self {
             segments: numbered.par_iter().map(segment).collect(),

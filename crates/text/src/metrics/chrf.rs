@@ -76,13 +76,18 @@ pub struct ChrfScorer {
     segments: Vec<Vec<Reference>>,
 }
 
-/// The n-grams of one reference.
+/// The symbols of one reference; its n-grams, many times as many, are counted when they are needed.
 #[derive(Debug, Clone)]
 struct Reference {
-    chars: NgramTrie,
-    char_count: usize,
-    words: NgramTrie,
-    word_count: usize,
+    chars: Vec<u32>,
+    words: Vec<u32>,
+}
+
+/// Memory that one thread uses again for every hypothesis.
+#[derive(Debug, Default)]
+struct Scratch {
+    ngrams: NgramTrie,
+    matches: MatchScratch,
 }
 
 impl ChrfScorer {
@@ -90,29 +95,14 @@ impl ChrfScorer {
     pub fn new(options: ChrfOptions, references: &References) -> Result<Self, MetricError> {
         options.check()?;
         let mut vocabulary = Vocabulary::default();
-        let mut words: Vec<Vec<Vec<u32>>> = Vec::with_capacity(references.segments().len());
+        let mut segments = Vec::with_capacity(references.segments().len());
         for refs in references.segments() {
-            let mut number = |line: &String| options.words(line, |word| vocabulary.add(word));
-            words.push(refs.iter().map(&mut number).collect());
+            let reference = |line: &String| Reference {
+                chars: options.chars(line),
+                words: options.words(line, |word| vocabulary.add(word)),
+            };
+            segments.push(refs.iter().map(reference).collect());
         }
-        let reference = |(line, words): (&String, &Vec<u32>)| {
-            let chars = options.chars(line);
-            Reference {
-                chars: NgramTrie::new(std::iter::once(chars.as_slice()), options.char_order),
-                char_count: chars.len(),
-                words: NgramTrie::new(std::iter::once(words.as_slice()), options.word_order),
-                word_count: words.len(),
-            }
-        };
-        let segment = |(refs, words): (&Vec<String>, &Vec<Vec<u32>>)| {
-            refs.iter().zip(words).map(reference).collect()
-        };
-        let segments = references
-            .segments()
-            .par_iter()
-            .zip(&words)
-            .map(segment)
-            .collect();
         Ok(Self {
             segments,
             reference_count: references.count(),
@@ -126,7 +116,7 @@ impl ChrfScorer {
         &self,
         line: &str,
         refs: &[Reference],
-        scratch: &mut MatchScratch,
+        scratch: &mut Scratch,
     ) -> Vec<f64> {
         let options = &self.options;
         let chars = options.chars(line);
@@ -136,18 +126,18 @@ impl ChrfScorer {
         for reference in refs {
             let mut matches = vec![0.0; options.char_order + options.word_order];
             let (char_matches, word_matches) = matches.split_at_mut(options.char_order);
-            reference.chars.count_matches(&chars, scratch, char_matches);
-            reference.words.count_matches(&words, scratch, word_matches);
+            scratch.count(&chars, &reference.chars, char_matches);
+            scratch.count(&words, &reference.words, word_matches);
             let mut row = Vec::with_capacity(3 * matches.len());
             for (index, found) in matches.into_iter().enumerate() {
                 let (output, total) = match index.checked_sub(options.char_order) {
                     None => (
                         ngram_total(chars.len(), index + 1),
-                        ngram_total(reference.char_count, index + 1),
+                        ngram_total(reference.chars.len(), index + 1),
                     ),
                     Some(n) => (
                         ngram_total(words.len(), n + 1),
-                        ngram_total(reference.word_count, n + 1),
+                        ngram_total(reference.words.len(), n + 1),
                     ),
                 };
                 // Orders that the reference is too short for do not count against the output.
@@ -173,11 +163,11 @@ impl Scorer for ChrfScorer {
 
     fn statistics(&self, hypotheses: &[String]) -> Result<Statistics, MetricError> {
         check_lines(hypotheses, self.segments.len())?;
-        let row = |scratch: &mut MatchScratch, (line, refs): (&String, &Vec<Reference>)| {
+        let row = |scratch: &mut Scratch, (line, refs): (&String, &Vec<Reference>)| {
             self.segment_statistics(line, refs, scratch)
         };
         let pairs = hypotheses.par_iter().zip(&self.segments);
-        let rows: Vec<Vec<f64>> = pairs.map_init(MatchScratch::default, row).collect();
+        let rows: Vec<Vec<f64>> = pairs.map_init(Scratch::default, row).collect();
         let width = 3 * (self.options.char_order + self.options.word_order);
         Ok(Statistics::new(width, rows.concat()))
     }
@@ -197,6 +187,17 @@ impl Scorer for ChrfScorer {
 
     fn signature(&self) -> Signature {
         Signature::new(self.reference_count, self.options.settings())
+    }
+}
+
+impl Scratch {
+    /// Counts the n-grams that both have, of orders 1 to the length of `matches`.
+    fn count(&mut self, output: &[u32], reference: &[u32], matches: &mut [f64]) {
+        if !matches.is_empty() {
+            self.ngrams.fill(&[reference], matches.len());
+            self.ngrams
+                .count_matches(output, &mut self.matches, matches);
+        }
     }
 }
 

@@ -31,6 +31,18 @@ pub enum MetricError {
         /// Lines it has.
         found: usize,
     },
+    /// A line with another number of tab-separated texts.
+    #[error(
+        "line {line} has {found} tab-separated fields; expected {expected}, as many on every line"
+    )]
+    UnequalFields {
+        /// The line, from 1.
+        line: usize,
+        /// Fields expected.
+        expected: usize,
+        /// Fields it has.
+        found: usize,
+    },
     /// A tokenizer, smoothing or metric of an unknown name.
     #[error("unknown {kind} `{name}`; expected one of: {known}")]
     UnknownName {

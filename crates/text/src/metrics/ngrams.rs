@@ -7,10 +7,10 @@
 //! are numbers: word numbers for BLEU, code points for chrF.
 
 /// The n-grams of one or more references of one segment.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct NgramTrie {
     max_order: usize,
-    /// Open-addressed table of edges; a free slot has the target 0, which is the root.
+    /// Open-addressed table of edges, a power of two long; a free slot has the target 0, the root.
     edges: Vec<Edge>,
     /// For each node how often the reference that has it most often has it; node 0 is the root.
     counts: Vec<u32>,
@@ -25,35 +25,46 @@ struct Edge {
 
 impl NgramTrie {
     /// Counts the n-grams of orders 1 to `max_order`; over several references the highest count holds.
-    pub fn new<'a>(references: impl Iterator<Item = &'a [u32]>, max_order: usize) -> Self {
-        let mut trie = Self {
-            max_order,
-            edges: vec![Edge::default(); 16],
-            counts: vec![0],
+    pub fn new(references: &[&[u32]], max_order: usize) -> Self {
+        let mut trie = Self::default();
+        trie.fill(references, max_order);
+        trie
+    }
+
+    /// Counts the n-grams of other references, in the memory of this trie.
+    pub fn fill(&mut self, references: &[&[u32]], max_order: usize) {
+        let symbols: usize = references.iter().map(|reference| reference.len()).sum();
+        // At most two thirds full: there are never more nodes than n-grams.
+        let slots = (symbols * max_order * 3 / 2).next_power_of_two().max(2);
+        self.max_order = max_order;
+        self.edges.clear();
+        self.edges.resize(slots, Edge::default());
+        self.counts.clear();
+        self.counts.push(0);
+        let Some((first, others)) = references.split_first() else {
+            return;
         };
-        let mut counts_here = Vec::new();
-        for (index, symbols) in references.enumerate() {
-            counts_here.clear();
-            counts_here.resize(trie.counts.len(), 0);
-            for start in 0..symbols.len() {
-                let mut node = 0;
-                for &symbol in symbols[start..].iter().take(max_order) {
-                    node = trie.child_or_new(node, symbol);
-                    if node as usize == counts_here.len() {
-                        counts_here.push(0);
-                    }
-                    counts_here[node as usize] += 1;
-                }
-            }
-            if index == 0 {
-                std::mem::swap(&mut trie.counts, &mut counts_here);
-            } else {
-                for (count, here) in trie.counts.iter_mut().zip(&counts_here) {
-                    *count = (*count).max(*here);
-                }
+        self.walk(first, |trie, node| trie.counts[node] += 1);
+        let mut here = Vec::new();
+        for other in others {
+            here.clear();
+            self.walk(other, |trie, node| {
+                here.resize(trie.counts.len(), 0_u32);
+                here[node] += 1;
+                trie.counts[node] = trie.counts[node].max(here[node]);
+            });
+        }
+    }
+
+    /// Calls `visit` with the node of every n-gram, making those that are missing.
+    fn walk(&mut self, symbols: &[u32], mut visit: impl FnMut(&mut Self, usize)) {
+        for start in 0..symbols.len() {
+            let mut node = 0;
+            for &symbol in symbols[start..].iter().take(self.max_order) {
+                node = self.child_or_new(node, symbol);
+                visit(self, node as usize);
             }
         }
-        trie
     }
 
     /// Adds to `matches[n - 1]` how many n-grams of the hypothesis are in the references, each at most
@@ -100,30 +111,22 @@ impl NgramTrie {
     }
 
     fn child_or_new(&mut self, from: u32, symbol: u32) -> u32 {
-        if let Some(node) = self.child(from, symbol) {
-            return node;
-        }
-        if self.counts.len() * 2 > self.edges.len() {
-            let doubled = vec![Edge::default(); self.edges.len() * 2];
-            for edge in std::mem::replace(&mut self.edges, doubled) {
-                if edge.to != 0 {
-                    self.insert(edge);
-                }
+        let mask = self.edges.len() - 1;
+        let mut slot = slot_of(from, symbol) & mask;
+        loop {
+            let edge = self.edges[slot];
+            if edge.to == 0 {
+                break;
             }
+            if edge.from == from && edge.symbol == symbol {
+                return edge.to;
+            }
+            slot = (slot + 1) & mask;
         }
         let to = self.counts.len() as u32;
         self.counts.push(0);
-        self.insert(Edge { from, symbol, to });
+        self.edges[slot] = Edge { from, symbol, to };
         to
-    }
-
-    fn insert(&mut self, edge: Edge) {
-        let mask = self.edges.len() - 1;
-        let mut slot = slot_of(edge.from, edge.symbol) & mask;
-        while self.edges[slot].to != 0 {
-            slot = (slot + 1) & mask;
-        }
-        self.edges[slot] = edge;
     }
 }
 
@@ -150,7 +153,7 @@ mod tests {
     use super::*;
 
     fn matches(references: &[&[u32]], hypothesis: &[u32]) -> Vec<f64> {
-        let trie = NgramTrie::new(references.iter().copied(), 3);
+        let trie = NgramTrie::new(references, 3);
         let mut found = vec![0.0; 3];
         trie.count_matches(hypothesis, &mut MatchScratch::default(), &mut found);
         found

@@ -76,7 +76,11 @@ impl FromStr for BleuTokenizer {
         known.ok_or_else(|| match name {
             "ja-mecab" | "ko-mecab" => MetricError::UnavailableTokenizer {
                 name: name.to_owned(),
-                reason: "it needs MeCab and its dictionary; use `char` or a SentencePiece model"
+                reason: "it needs MeCab and its dictionary; use `char`".to_owned(),
+            },
+            "spm" | "flores101" | "flores200" | "spBLEU-1K" => MetricError::UnavailableTokenizer {
+                name: name.to_owned(),
+                reason: "it needs a SentencePiece model; tokenize the files with it and use `none`"
                     .to_owned(),
             },
             _ => MetricError::UnknownName {

@@ -2,7 +2,7 @@
 //!
 //! sacreBLEU asks Python's `regex` package for these classes; the ranges are what that package answers
 //! for every code point, so that both split at the same characters. Written by
-//! `tests/fixtures/make_unicode_classes.py`; do not edit by hand.
+//! `tests/fixtures/metrics/make_unicode_classes.py`; do not edit by hand.
 
 /// Punctuation, `\p{P}`.
 #[rustfmt::skip]

@@ -245,7 +245,7 @@ mod tests {
         let mut beam = Beam::default();
         beam.set(2, reference.len());
         let mut forward = CostMatrix::default();
-        forward.fill_forward(&[5, 150], &reference, &beam);
+        forward.fill_forward(&[30, 150], &reference, &beam);
         assert_eq!(forward.get(2, 200), 198);
     }
 }

@@ -1,0 +1,301 @@
+//! The arguments of `score`: sacreBLEU's names and defaults, turned into the options of the metrics.
+
+use std::path::PathBuf;
+
+use attentive_text::metrics::bleu_options::{BleuOptions, Case, NgramOrder, Smoothing};
+use attentive_text::metrics::bleu_tokenizers::BleuTokenizer;
+use attentive_text::metrics::chrf::{ChrfOptions, ChrfSmoothing, Whitespace};
+use attentive_text::metrics::error::MetricError;
+use attentive_text::metrics::report::{Colours, Detail, ReportFormat, ReportOptions};
+use attentive_text::metrics::signature::SignatureForm;
+use attentive_text::metrics::significance::PairedTest;
+use attentive_text::metrics::ter::{AsianSupport, Normalisation, Punctuation, TerOptions};
+use clap::{Args, ValueEnum};
+
+use crate::arguments::positive;
+
+/// Arguments of `score`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ScoreArgs {
+    /// Reference texts, one sentence a line, plain or gzip'd; several are several references
+    #[arg(value_name = "REF", required = true)]
+    pub refs: Vec<PathBuf>,
+    /// Systems' outputs, one file each [default: standard input, systems separated by tabs]
+    #[arg(long, short, value_name = "HYP", num_args = 1..)]
+    pub input: Vec<PathBuf>,
+    /// The reference file has this many references on each line, separated by tabs (-nr)
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = positive())]
+    pub num_refs: usize,
+    /// What to measure
+    #[arg(long, short, num_args = 1.., default_value = "bleu")]
+    pub metrics: Vec<MetricName>,
+    /// One score for each sentence (-sl)
+    #[arg(long)]
+    pub sentence_level: bool,
+    /// Source and target language, as en-zh; only decides the usual tokenizer
+    #[arg(long, short, value_name = "PAIR")]
+    pub language_pair: Option<String>,
+    #[command(flatten)]
+    bleu: BleuArgs,
+    #[command(flatten)]
+    chrf: ChrfArgs,
+    #[command(flatten)]
+    ter: TerArgs,
+    #[command(flatten)]
+    pub significance: SignificanceArgs,
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive score test.ref -i test.hyp
+  attentive score test.ref -i test.hyp -m bleu chrf ter -f text
+  attentive score test.ref -i baseline.hyp new.hyp --paired-bs -f text
+
+Scores, signatures and formats are those of sacreBLEU 2.6.0, whose flags work too: -tok, -lc, -s, -sv, -b,
+-w, -sh, -sl and so on. SACREBLEU_FORMAT and SACREBLEU_SEED are respected.";
+
+/// A metric's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum MetricName {
+    Bleu,
+    Chrf,
+    Ter,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "BLEU")]
+struct BleuArgs {
+    /// What a word is: 13a, intl, zh, char or none (-tok) [default: 13a, or zh for Chinese]
+    #[arg(long, value_name = "NAME")]
+    tokenize: Option<BleuTokenizer>,
+    /// What to do where no n-gram matches
+    #[arg(long, short, default_value = "exp", value_parser = ["exp", "floor", "add-k", "none"])]
+    smooth_method: String,
+    /// The value of floor [0.1] or add-k [1] (-sv)
+    #[arg(long, value_name = "X")]
+    smooth_value: Option<f64>,
+    /// Case does not matter (-lc)
+    #[arg(long)]
+    lowercase: bool,
+    /// Do not warn that the text looks tokenized
+    #[arg(long)]
+    force: bool,
+    /// The longest n-grams
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = positive())]
+    max_ngram_order: usize,
+    /// Leave out n-gram orders that a text is too short for
+    #[arg(long)]
+    effective_order: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "chrF")]
+struct ChrfArgs {
+    /// The longest character n-grams (-cc)
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    chrf_char_order: usize,
+    /// The longest word n-grams; 2 is chrF++ (-cw)
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    chrf_word_order: usize,
+    /// How much more recall weighs than precision
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    chrf_beta: u32,
+    /// White space counts as characters
+    #[arg(long)]
+    chrf_whitespace: bool,
+    /// Case does not matter
+    #[arg(long)]
+    chrf_lowercase: bool,
+    /// Smooth with a small number, as chrF++.py does
+    #[arg(long)]
+    chrf_eps_smoothing: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "TER")]
+struct TerArgs {
+    /// Case matters
+    #[arg(long)]
+    ter_case_sensitive: bool,
+    /// Treat Asian characters too
+    #[arg(long)]
+    ter_asian_support: bool,
+    /// Punctuation does not count
+    #[arg(long)]
+    ter_no_punct: bool,
+    /// Split punctuation off
+    #[arg(long)]
+    ter_normalized: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Significance")]
+pub struct SignificanceArgs {
+    /// Estimate a 95% confidence interval (-ci)
+    #[arg(long)]
+    pub confidence: bool,
+    /// Bootstrap samples for the interval (-cin)
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = positive())]
+    pub confidence_n: usize,
+    /// Compare with the first system by approximate randomisation (-par)
+    #[arg(long, conflicts_with = "paired_bs")]
+    paired_ar: bool,
+    /// Compare with the first system by bootstrap resampling (-pbs)
+    #[arg(long)]
+    paired_bs: bool,
+    /// Trials of approximate randomisation (-parn)
+    #[arg(long, value_name = "N", default_value_t = 10000, value_parser = positive())]
+    paired_ar_n: usize,
+    /// Samples of bootstrap resampling (-pbsn)
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = positive())]
+    paired_bs_n: usize,
+    /// Read and ignored: all cores work anyway, see --threads
+    #[arg(long, short = 'j', value_name = "N", hide = true)]
+    paired_jobs: Option<usize>,
+    /// Where random numbers start, `none` for elsewhere each time [default: SACREBLEU_SEED, or 12345]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Report")]
+struct ReportArgs {
+    /// How to print
+    #[arg(long, short, default_value = "json")]
+    format: FormatName,
+    /// Digits after the point
+    #[arg(long, short, value_name = "N", default_value_t = 1)]
+    width: usize,
+    /// Only the number
+    #[arg(long, short = 'b')]
+    score_only: bool,
+    /// Short signatures (-sh)
+    #[arg(long)]
+    short: bool,
+    /// No colours (-nc)
+    #[arg(long)]
+    no_color: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FormatName {
+    Json,
+    Text,
+    Latex,
+}
+
+impl ScoreArgs {
+    /// BLEU's options; single sentences leave out the orders they are too short for.
+    pub fn bleu(&self) -> Result<BleuOptions, MetricError> {
+        let target = self
+            .language_pair
+            .as_deref()
+            .and_then(|pair| pair.split('-').nth(1));
+        let usual = match target {
+            Some("zh") => BleuTokenizer::Chinese,
+            _ => BleuTokenizer::default(),
+        };
+        Ok(BleuOptions {
+            tokenizer: self.bleu.tokenize.unwrap_or(usual),
+            smoothing: Smoothing::new(&self.bleu.smooth_method, self.bleu.smooth_value)?,
+            case: case(self.bleu.lowercase),
+            order: match self.sentence_level || self.bleu.effective_order {
+                true => NgramOrder::Effective,
+                false => NgramOrder::Full,
+            },
+            max_order: self.bleu.max_ngram_order,
+        })
+    }
+
+    /// Whether text that looks tokenized is scored without a warning.
+    pub fn force(&self) -> bool {
+        self.bleu.force
+    }
+
+    /// chrF's options.
+    pub fn chrf(&self) -> ChrfOptions {
+        ChrfOptions {
+            char_order: self.chrf.chrf_char_order,
+            word_order: self.chrf.chrf_word_order,
+            beta: self.chrf.chrf_beta,
+            case: case(self.chrf.chrf_lowercase),
+            whitespace: match self.chrf.chrf_whitespace {
+                true => Whitespace::Kept,
+                false => Whitespace::Removed,
+            },
+            smoothing: match self.chrf.chrf_eps_smoothing {
+                true => ChrfSmoothing::Epsilon,
+                false => ChrfSmoothing::EffectiveOrder,
+            },
+        }
+    }
+
+    /// TER's options.
+    pub fn ter(&self) -> TerOptions {
+        TerOptions {
+            normalisation: match self.ter.ter_normalized {
+                true => Normalisation::Tercom,
+                false => Normalisation::None,
+            },
+            punctuation: match self.ter.ter_no_punct {
+                true => Punctuation::Removed,
+                false => Punctuation::Kept,
+            },
+            asian: match self.ter.ter_asian_support {
+                true => AsianSupport::On,
+                false => AsianSupport::Off,
+            },
+            case: case(!self.ter.ter_case_sensitive),
+        }
+    }
+
+    /// How to print; `environment` is SACREBLEU_FORMAT, which goes before the flag.
+    pub fn report(&self, environment: Option<&str>, colours: Colours) -> ReportOptions {
+        let named = environment.and_then(|name| FormatName::from_str(name, true).ok());
+        ReportOptions {
+            format: match named.unwrap_or(self.report.format) {
+                FormatName::Json => ReportFormat::Json,
+                FormatName::Text => ReportFormat::Text,
+                FormatName::Latex => ReportFormat::Latex,
+            },
+            width: self.report.width,
+            signature: match self.report.short {
+                true => SignatureForm::Short,
+                false => SignatureForm::Long,
+            },
+            detail: match self.report.score_only {
+                true => Detail::ScoreOnly,
+                false => Detail::Full,
+            },
+            colours: match self.report.no_color {
+                true => Colours::Off,
+                false => colours,
+            },
+        }
+    }
+}
+
+impl SignificanceArgs {
+    /// The paired test asked for, if any.
+    pub fn paired_test(&self) -> Option<PairedTest> {
+        if self.paired_bs {
+            Some(PairedTest::Bootstrap {
+                samples: self.paired_bs_n,
+            })
+        } else if self.paired_ar {
+            Some(PairedTest::Randomisation {
+                trials: self.paired_ar_n,
+                confidence: None,
+            })
+        } else {
+            None
+        }
+    }
+}
+
+fn case(lower: bool) -> Case {
+    if lower { Case::Lower } else { Case::Mixed }
+}
