@@ -179,7 +179,7 @@ fn a_config_that_cannot_be_used_is_explained() {
             "`model.d_model` (128) must be divisible by `model.heads`",
         ),
         ("\"heads\": 4", "\"head\": 4", "unknown field `head`"),
-        ("\"norm\": \"pre\",", "", "the key `norm` is missing"),
+        ("\"norm\": \"pre\",", "", "missing field `norm`"),
         (
             "\"norm\": \"pre\"",
             "\"norm\": \"mid\"",

@@ -1,22 +1,22 @@
 //! The architecture of a Transformer as plain numbers, checked before any tensor exists.
 //!
-//! A recipe's `[model]` is read as [`ModelSettings`], which a [`Preset`] completes; `attentive-nn`
-//! builds the model from the [`ModelConfig`] that results. Sections refer to
-//! "Attention Is All You Need".
+//! A recipe's `[model]` (`attentive-train`) starts from a [`Preset`]; `attentive-nn` builds the model from
+//! the [`ModelConfig`] that results, and `config.json` keeps it. Sections refer to "Attention Is All You
+//! Need".
 
 mod preset;
 
 use attentive_text::special::SPECIALS;
 use serde::{Deserialize, Serialize};
 
-pub use preset::{ModelSettings, Preset};
+pub use preset::Preset;
 
 /// The architecture of one encoder-decoder Transformer.
 ///
-/// Read from TOML or JSON, missing keys take the values of [`Preset::Base`] (or of the `preset`
-/// that is named), and `kv_heads` follows `heads`; unknown keys are refused.
+/// Every key must be there when it is read, since a default would be a guess about existing weights;
+/// unknown keys are refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "ModelSettings")]
+#[serde(deny_unknown_fields)]
 pub struct ModelConfig {
     /// Number of source tokens, the special ones included.
     pub src_vocab: usize,

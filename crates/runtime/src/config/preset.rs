@@ -1,7 +1,4 @@
-//! Named sizes, and configs with gaps that such a size fills.
-//!
-//! Recipes differ in values only, so they name a [`Preset`] and write what differs from it;
-//! [`ModelSettings::resolve`] makes the complete [`ModelConfig`].
+//! Named sizes: recipes name a [`Preset`] and write only what differs from it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -87,64 +84,6 @@ impl FromStr for Preset {
     }
 }
 
-/// A [`ModelConfig`] in which every key may be missing, as people write it in a recipe.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "snake_case")]
-#[allow(missing_docs)] // The fields are those of `ModelConfig`, described there.
-pub struct ModelSettings {
-    /// Where missing values come from; [`Preset::Base`] if this is missing too.
-    pub preset: Option<Preset>,
-    pub src_vocab: Option<usize>,
-    pub tgt_vocab: Option<usize>,
-    pub d_model: Option<usize>,
-    pub d_ff: Option<usize>,
-    pub heads: Option<usize>,
-    /// As many as `heads` if missing.
-    pub kv_heads: Option<usize>,
-    pub encoder_layers: Option<usize>,
-    pub decoder_layers: Option<usize>,
-    pub dropout: Option<f64>,
-    pub norm: Option<NormPlacement>,
-    pub positions: Option<PositionKind>,
-    pub max_positions: Option<usize>,
-    pub tying: Option<Tying>,
-    pub norm_epsilon: Option<f64>,
-}
-
-impl ModelSettings {
-    /// The complete config: what is written here, then what the preset says, then the vocabularies
-    /// given (those of the tokenizers, which a recipe cannot know beforehand).
-    pub fn resolve(&self, src_vocab: usize, tgt_vocab: usize) -> ModelConfig {
-        let base = self.preset.unwrap_or(Preset::Base).config(
-            self.src_vocab.unwrap_or(src_vocab),
-            self.tgt_vocab.unwrap_or(tgt_vocab),
-        );
-        let heads = self.heads.unwrap_or(base.heads);
-        ModelConfig {
-            d_model: self.d_model.unwrap_or(base.d_model),
-            d_ff: self.d_ff.unwrap_or(base.d_ff),
-            heads,
-            kv_heads: self.kv_heads.unwrap_or(heads),
-            encoder_layers: self.encoder_layers.unwrap_or(base.encoder_layers),
-            decoder_layers: self.decoder_layers.unwrap_or(base.decoder_layers),
-            dropout: self.dropout.unwrap_or(base.dropout),
-            norm: self.norm.unwrap_or(base.norm),
-            positions: self.positions.unwrap_or(base.positions),
-            max_positions: self.max_positions.unwrap_or(base.max_positions),
-            tying: self.tying.unwrap_or(base.tying),
-            norm_epsilon: self.norm_epsilon.unwrap_or(base.norm_epsilon),
-            ..base
-        }
-    }
-}
-
-impl From<ModelSettings> for ModelConfig {
-    /// Vocabularies that are missing become 0, which [`ModelConfig::check`] reports.
-    fn from(settings: ModelSettings) -> Self {
-        settings.resolve(0, 0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,33 +103,9 @@ mod tests {
     }
 
     #[test]
-    fn missing_keys_come_from_the_preset_and_kv_heads_follow_heads() {
-        let read = |json: &str| serde_json::from_str::<ModelConfig>(json).expect("valid");
-        let big = read(r#"{"preset": "big", "src_vocab": 9, "tgt_vocab": 8, "dropout": 0.2}"#);
-        assert_eq!(
-            big,
-            ModelConfig {
-                dropout: 0.2,
-                ..Preset::Big.config(9, 8)
-            }
-        );
-        assert_eq!(read(r#"{"heads": 16}"#).kv_heads, 16);
-        assert_eq!(
-            read(r#"{"heads": 16, "kv_heads": 1, "norm": "post"}"#).kv_heads,
-            1
-        );
-        assert_eq!(read("{}"), Preset::Base.config(0, 0));
-        let settings = ModelSettings {
-            tgt_vocab: Some(70),
-            ..Default::default()
-        };
-        let resolved = settings.resolve(50, 60);
-        assert_eq!((resolved.src_vocab, resolved.tgt_vocab), (50, 70));
-    }
-
-    #[test]
     fn unknown_keys_are_refused_by_name() {
-        let error = serde_json::from_str::<ModelConfig>(r#"{"head": 8}"#).expect_err("a typo");
+        let error = serde_json::from_str::<ModelConfig>(r#"{"d_model": 512, "head": 8}"#)
+            .expect_err("a typo");
         assert!(
             error.to_string().contains("unknown field `head`"),
             "{error}"
