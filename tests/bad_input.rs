@@ -117,8 +117,11 @@ fn a_typo_in_a_recipe_is_corrected() {
 fn heads_that_do_not_divide_the_width_are_refused() {
     let text = b"a b\nb a\n";
     train_on(&Folder::new(), text, text, &["--set", "model.heads=7"]).bad(
-        1,
-        &["`model.d_model` (32) must be divisible by `model.heads` (7)"],
+        2, // The mistake stands on the command line.
+        &[
+            "--set model.heads=7",
+            "`model.d_model` (32) must be divisible by `model.heads` (7)",
+        ],
     );
     let folder = Folder::new();
     let recipe = folder.file(
