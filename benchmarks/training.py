@@ -1,0 +1,179 @@
+"""One training step after another, ours and PyTorch's: called by `benchmarks/run training`.
+
+    training.py compare BINARY DATA [--quick]     alternates both contenders, prints medians and ratios
+    training.py torch FILE WARM_UP MODE           one PyTorch run (MODE: eager or compile), prints a JSON line
+
+Both train the same model (pre-norm, tied embeddings, dropout 0.1, label smoothing 0.1, Adam) on the same
+padded batches with the same number of threads. Timed is the step: forward, backward, gradient norm, Adam.
+"""
+
+import json
+import math
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+THREADS = os.cpu_count()
+SIZES = {"tiny": (60, 10), "small": (40, 8), "base": (8, 2)}  # batches, of which so many warm up
+QUICK = {"tiny": (24, 6), "small": (14, 4), "base": (4, 1)}
+
+
+def torch_run(file, warm_up, mode):
+    import torch
+    from torch import nn
+
+    torch.set_num_threads(THREADS)
+    torch.manual_seed(1)
+    work = json.load(open(file))
+    d_model, vocab, pad = work["d_model"], work["vocab"], 2
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = nn.Embedding(vocab, d_model)
+            nn.init.xavier_uniform_(self.embedding.weight)
+            arguments = dict(
+                d_model=d_model,
+                nhead=work["heads"],
+                dim_feedforward=work["d_ff"],
+                dropout=work["dropout"],
+                batch_first=True,
+                norm_first=True,
+            )
+            encoder = nn.TransformerEncoderLayer(**arguments)
+            decoder = nn.TransformerDecoderLayer(**arguments)
+            norm = lambda: nn.LayerNorm(d_model)
+            self.encoder = nn.TransformerEncoder(encoder, work["layers"], norm(), enable_nested_tensor=False)
+            self.decoder = nn.TransformerDecoder(decoder, work["layers"], norm())
+            self.dropout = nn.Dropout(work["dropout"])
+            self.bias = nn.Parameter(torch.zeros(vocab))
+            position = torch.arange(1024)[:, None]
+            rate = torch.exp(torch.arange(0, d_model, 2) * (-math.log(10000.0) / d_model))
+            table = torch.zeros(1024, d_model)
+            table[:, 0::2], table[:, 1::2] = torch.sin(position * rate), torch.cos(position * rate)
+            self.register_buffer("positions", table)
+
+        def embed(self, ids):
+            return self.dropout(self.embedding(ids) * math.sqrt(d_model) + self.positions[: ids.shape[1]])
+
+        def forward(self, src, tgt):
+            hidden = src == pad
+            causal = torch.ones(tgt.shape[1], tgt.shape[1], dtype=torch.bool).triu(1)
+            memory = self.encoder(self.embed(src), src_key_padding_mask=hidden)
+            decoded = self.decoder(
+                self.embed(tgt),
+                memory,
+                tgt_mask=causal,
+                tgt_key_padding_mask=tgt == pad,
+                memory_key_padding_mask=hidden,
+            )
+            return nn.functional.linear(decoded, self.embedding.weight, self.bias)
+
+    smoothing = work["label_smoothing"]
+    others = smoothing / (vocab - 2)
+    entropy = (1 - smoothing) * math.log(1 - smoothing) + smoothing * math.log(others)
+
+    def loss_of(logits, targets):
+        log_probs = torch.log_softmax(logits.view(-1, vocab), dim=-1)
+        targets = targets.reshape(-1)
+        truth = log_probs.gather(1, targets[:, None]).squeeze(1)
+        everything = log_probs.sum(-1) - log_probs[:, pad]
+        row = entropy - (1 - smoothing - others) * truth - others * everything
+        return (row * (targets != pad)).sum()
+
+    model = Model()
+    forward = torch.compile(model, dynamic=True) if mode == "compile" else model
+    optimizer = torch.optim.Adam(model.parameters(), lr=work["learning_rate"], betas=(0.9, 0.98), eps=1e-9, fused=True)
+    tokens, start, loss = 0, time.perf_counter(), None
+    for index, rows in enumerate(work["batches"]):
+        if index == warm_up:
+            tokens, start = 0, time.perf_counter()
+        src = torch.tensor(rows["src"]).view(rows["rows"], rows["src_len"])
+        tgt = torch.tensor(rows["tgt"]).view(rows["rows"], rows["tgt_len"])
+        loss = loss_of(forward(src, tgt[:, :-1]), tgt[:, 1:]) / rows["tokens"]
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1e9, foreach=True)
+        optimizer.step()
+        tokens += rows["tokens"]
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"tokens_per_second": tokens / seconds, "peak_mib": peak, "last_loss": loss.item()}))
+
+
+def matrix_peak():
+    """The machine's matrix product in GFLOPS, by PyTorch's library."""
+    code = (
+        "import torch,time,statistics;torch.set_num_threads(%d);a=torch.rand(2048,2048);b=torch.rand(2048,2048);t=[]\n"
+        "for _ in range(12):\n s=time.perf_counter();a@b;t.append(time.perf_counter()-s)\n"
+        "print(2*2048**3/statistics.median(t[2:])/1e9)" % THREADS
+    )
+    return float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
+
+
+def step_flops(work):
+    """Floating-point operations of matrix products per target token, forward and backward."""
+    d, ff, layers, vocab = work["d_model"], work["d_ff"], work["layers"], work["vocab"]
+    total = 0
+    for rows in work["batches"]:
+        src, tgt = rows["rows"] * rows["src_len"], rows["rows"] * (rows["tgt_len"] - 1)
+        encoder = src * layers * (4 * d * d + 2 * d * ff)
+        decoder = layers * (tgt * (6 * d * d + 2 * d * ff) + src * 2 * d * d)
+        total += 6 * (encoder + decoder + tgt * d * vocab)
+    return total / sum(rows["tokens"] for rows in work["batches"])
+
+
+def last_json(command):
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "RAYON_NUM_THREADS": str(THREADS)})
+    if done.returncode != 0:
+        return None, done.stderr.strip().splitlines()[-1:] or ["failed"]
+    return json.loads(done.stdout.strip().splitlines()[-1]), None
+
+
+def compare(binary, data, quick):
+    sizes, rounds = (QUICK, 1) if quick else (SIZES, 3)
+    peak = matrix_peak()
+    print(f"matrix product of this machine: {peak:.0f} GFLOPS, {THREADS} threads\n")
+    print(f"{'size':6} {'contender':16} {'tokens/s':>9} {'of peak':>8} {'memory':>9} {'last loss':>10}")
+    ratios = []
+    for size, (count, warm_up) in sizes.items():
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "batches.json")
+            subprocess.run([binary, "batches", size, data, str(count), file], check=True)
+            flops = step_flops(json.load(open(file)))
+            contenders = {
+                "attentive": [binary, "time", file, str(warm_up)],
+                "torch eager": [sys.executable, __file__, "torch", file, str(warm_up), "eager"],
+                "torch compile": [sys.executable, __file__, "torch", file, str(warm_up), "compile"],
+            }
+            results = {name: [] for name in contenders}
+            for _ in range(rounds):
+                for name, command in list(contenders.items()):
+                    result, error = last_json(command)
+                    if error:
+                        print(f"{size:6} {name:16} does not run here: {error[0]}")
+                        del contenders[name]
+                    else:
+                        results[name].append(result)
+        speed = {}
+        for name, runs in results.items():
+            if not runs:
+                continue
+            speed[name] = statistics.median(run["tokens_per_second"] for run in runs)
+            share = speed[name] * flops / peak / 1e9
+            memory = statistics.median(run["peak_mib"] for run in runs)
+            print(f"{size:6} {name:16} {speed[name]:9.0f} {share:7.0%} {memory:6.0f} MiB {runs[-1]['last_loss']:10.4f}")
+        best = max(value for name, value in speed.items() if name != "attentive")
+        ratios.append(f"{size}={speed['attentive'] / best:.2f}")
+    print("\n" + " ".join(ratios))
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "torch":
+        torch_run(sys.argv[2], int(sys.argv[3]), sys.argv[4])
+    else:
+        compare(sys.argv[2], sys.argv[3], "--quick" in sys.argv)
