@@ -145,6 +145,16 @@ pub enum TextError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A SentencePiece file that cannot be used.
+    #[error(
+        "{path:?} is not a SentencePiece model that can be used: {problem}; expected a complete `.model` file, so copy or download it again"
+    )]
+    SentencePieceFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// A tokenizer that the `tokenizers` library refused to build or write.
     #[error(
         "the subword library refused the trained tokenizer: {problem}; this is a bug in attentive, please report it"

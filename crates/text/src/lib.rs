@@ -7,6 +7,7 @@
 //! - [`lines`] reads plain and gzip'd UTF-8 line by line, [`parallel`] pairs two sides of a corpus.
 //! - [`tokenizer`] turns a line into token ids and ids into a line, with words or with subwords.
 //! - [`metrics`] scores translations: BLEU, chrF and TER as sacreBLEU computes them.
+//! - [`sentencepiece`] cuts text into pieces with a SentencePiece `.model` file.
 //! - [`special`] holds the four ids that every vocabulary starts with.
 //! - [`error`] holds the one error type; each message names the file, the line and the remedy.
 //!
@@ -25,6 +26,7 @@ pub mod error;
 pub mod lines;
 pub mod metrics;
 pub mod parallel;
+pub mod sentencepiece;
 pub mod special;
 pub mod tokenizer;
 

@@ -155,7 +155,7 @@ mod tests {
         let error = "ja".parse::<BleuTokenizer>().unwrap_err().to_string();
         assert_eq!(
             error,
-            "unknown tokenizer `ja`; expected one of: 13a, intl, zh, char, none"
+            "unknown tokenizer `ja`; expected one of: 13a, intl, zh, char, none, spm"
         );
         assert!("add".parse::<Smoothing>().is_err());
     }

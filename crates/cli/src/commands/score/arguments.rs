@@ -1,6 +1,8 @@
 //! The arguments of `score`: sacreBLEU's names and defaults, turned into the options of the metrics.
 
 use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
 
 use attentive_text::metrics::bleu_options::{BleuOptions, Case, NgramOrder, Smoothing};
 use attentive_text::metrics::bleu_tokenizers::BleuTokenizer;
@@ -10,9 +12,11 @@ use attentive_text::metrics::report::{Colours, Detail, ReportFormat, ReportOptio
 use attentive_text::metrics::signature::SignatureForm;
 use attentive_text::metrics::significance::PairedTest;
 use attentive_text::metrics::ter::{AsianSupport, Normalisation, Punctuation, TerOptions};
+use attentive_text::sentencepiece::SentencePiece;
 use clap::{Args, ValueEnum};
 
 use crate::arguments::positive;
+use crate::exit::Ending;
 
 /// Arguments of `score`.
 #[derive(Debug, Args)]
@@ -54,6 +58,10 @@ Examples:
   attentive score test.ref -i test.hyp -m bleu chrf ter -f text
   attentive score test.ref -i baseline.hyp new.hyp --paired-bs -f text
 
+BLEU over the pieces of a SentencePiece model (spBLEU), any unigram, BPE, word or char model:
+  attentive score test.ref -i test.hyp --tokenize spm --spm-model flores200.model
+Its signature has tok:spm; scores compare only between equal models, so a note names the file's hash.
+
 Scores, signatures and formats are those of sacreBLEU 2.6.0, whose flags work too: -tok, -lc, -s, -sv, -b,
 -w, -sh, -sl and so on. SACREBLEU_FORMAT and SACREBLEU_SEED are respected.";
 
@@ -65,12 +73,34 @@ pub enum MetricName {
     Ter,
 }
 
+/// A tokenizer's name; the model of `spm` is read later.
+#[derive(Debug, Clone)]
+enum TokenizerName {
+    BuiltIn(BleuTokenizer),
+    SentencePiece,
+}
+
+impl FromStr for TokenizerName {
+    type Err = MetricError;
+
+    fn from_str(name: &str) -> Result<Self, MetricError> {
+        match name {
+            BleuTokenizer::SENTENCE_PIECE => Ok(Self::SentencePiece),
+            _ => Ok(Self::BuiltIn(name.parse()?)),
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "BLEU")]
 struct BleuArgs {
-    /// What a word is: 13a, intl, zh, char or none (-tok) [default: 13a, or zh for Chinese]
+    /// What a word is: 13a, intl, zh, char, none, or spm with --spm-model (-tok) [default: 13a, or zh for
+    /// Chinese]
     #[arg(long, value_name = "NAME")]
-    tokenize: Option<BleuTokenizer>,
+    tokenize: Option<TokenizerName>,
+    /// The SentencePiece model whose pieces are words to `--tokenize spm`
+    #[arg(long, value_name = "FILE")]
+    spm_model: Option<PathBuf>,
     /// What to do where no n-gram matches
     #[arg(long, short, default_value = "exp", value_parser = ["exp", "floor", "add-k", "none"])]
     smooth_method: String,
@@ -189,17 +219,9 @@ enum FormatName {
 
 impl ScoreArgs {
     /// BLEU's options; single sentences leave out the orders they are too short for.
-    pub fn bleu(&self) -> Result<BleuOptions, MetricError> {
-        let target = self
-            .language_pair
-            .as_deref()
-            .and_then(|pair| pair.split('-').nth(1));
-        let usual = match target {
-            Some("zh") => BleuTokenizer::Chinese,
-            _ => BleuTokenizer::default(),
-        };
+    pub fn bleu(&self) -> anyhow::Result<BleuOptions> {
         Ok(BleuOptions {
-            tokenizer: self.bleu.tokenize.unwrap_or(usual),
+            tokenizer: self.tokenizer()?,
             smoothing: Smoothing::new(&self.bleu.smooth_method, self.bleu.smooth_value)?,
             case: case(self.bleu.lowercase),
             order: match self.sentence_level || self.bleu.effective_order {
@@ -208,6 +230,33 @@ impl ScoreArgs {
             },
             max_order: self.bleu.max_ngram_order,
         })
+    }
+
+    /// The tokenizer asked for, or the usual one of the target language.
+    fn tokenizer(&self) -> anyhow::Result<BleuTokenizer> {
+        let target = self
+            .language_pair
+            .as_deref()
+            .and_then(|pair| pair.split('-').nth(1));
+        match (&self.bleu.tokenize, &self.bleu.spm_model) {
+            (Some(TokenizerName::SentencePiece), Some(path)) => {
+                let model = SentencePiece::load(path)?;
+                Ok(BleuTokenizer::SentencePiece(Arc::new(model)))
+            }
+            (Some(TokenizerName::SentencePiece), None) => Err(Ending::Usage(
+                "`--tokenize spm` needs a SentencePiece model; give its file with --spm-model FILE"
+                    .to_owned(),
+            )
+            .into()),
+            (_, Some(_)) => Err(Ending::Usage(
+                "--spm-model is only used by `--tokenize spm`; add that or leave the model out"
+                    .to_owned(),
+            )
+            .into()),
+            (Some(TokenizerName::BuiltIn(tokenizer)), None) => Ok(tokenizer.clone()),
+            (None, None) if target == Some("zh") => Ok(BleuTokenizer::Chinese),
+            (None, None) => Ok(BleuTokenizer::default()),
+        }
     }
 
     /// Whether text that looks tokenized is scored without a warning.

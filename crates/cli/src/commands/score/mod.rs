@@ -13,6 +13,8 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use attentive_text::lines::read_lines;
 use attentive_text::metrics::bleu::{BleuScorer, looks_tokenized};
+use attentive_text::metrics::bleu_options::BleuOptions;
+use attentive_text::metrics::bleu_tokenizers::BleuTokenizer;
 use attentive_text::metrics::chrf::ChrfScorer;
 use attentive_text::metrics::error::MetricError;
 use attentive_text::metrics::input::{split_columns, split_systems, trimmed};
@@ -41,6 +43,7 @@ struct System {
 /// Scores.
 pub fn run(args: ScoreArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let test = args.significance.paired_test();
+    let bleu = args.bleu()?;
     let streams = read_references(&args)?;
     let systems = read_systems(&args, test, terminal)?;
     check_request(&args, &systems, test)?;
@@ -54,11 +57,11 @@ pub fn run(args: ScoreArgs, terminal: &Terminal) -> anyhow::Result<()> {
         );
     }
     let references = References::from_streams(&streams)?;
+    let scorers = scorers(&args, &bleu, &references)?;
+    let scorers: Vec<&dyn Scorer> = scorers.iter().map(|scorer| &**scorer).collect();
     let text = if args.sentence_level {
-        score_sentences(&args, &references, &systems[0], &report)?
+        score_sentences(&scorers, &systems[0], &report)?
     } else {
-        let scorers = scorers(&args, &references)?;
-        let scorers: Vec<&dyn Scorer> = scorers.iter().map(|scorer| &**scorer).collect();
         match systems.as_slice() {
             [system] => score_one(&args, &scorers, system, &report)?,
             systems => score_several(&args, &scorers, systems, test, &report)?,
@@ -68,6 +71,12 @@ pub fn run(args: ScoreArgs, terminal: &Terminal) -> anyhow::Result<()> {
     writeln!(output, "{text}")?;
     output.finish()?;
     terminal.note(format_args!("scored by {PROGRAM}"));
+    if let (true, BleuTokenizer::SentencePiece(model)) = (wants_bleu, &bleu.tokenizer) {
+        terminal.note(format_args!(
+            "tok:spm is the SentencePiece model of blake3 {}",
+            model.fingerprint()
+        ));
+    }
     Ok(())
 }
 
@@ -191,14 +200,18 @@ fn check_lengths(
 }
 
 /// One scorer per metric, in the order BLEU, chrF, TER.
-fn scorers(args: &ScoreArgs, references: &References) -> anyhow::Result<Vec<Box<dyn Scorer>>> {
+fn scorers(
+    args: &ScoreArgs,
+    bleu: &BleuOptions,
+    references: &References,
+) -> anyhow::Result<Vec<Box<dyn Scorer>>> {
     let mut names = args.metrics.clone();
     names.sort();
     names.dedup();
     let mut scorers: Vec<Box<dyn Scorer>> = Vec::with_capacity(names.len());
     for name in names {
         scorers.push(match name {
-            MetricName::Bleu => Box::new(BleuScorer::new(args.bleu()?, references)?),
+            MetricName::Bleu => Box::new(BleuScorer::new(bleu.clone(), references)?),
             MetricName::Chrf => Box::new(ChrfScorer::new(args.chrf(), references)?),
             MetricName::Ter => Box::new(TerScorer::new(args.ter(), references)?),
         });
@@ -207,14 +220,12 @@ fn scorers(args: &ScoreArgs, references: &References) -> anyhow::Result<Vec<Box<
 }
 
 fn score_sentences(
-    args: &ScoreArgs,
-    references: &References,
+    scorers: &[&dyn Scorer],
     system: &System,
     report: &ReportOptions,
 ) -> anyhow::Result<String> {
-    let scorers = scorers(args, references)?;
     let mut lines = Vec::with_capacity(system.lines.len());
-    for scorer in &scorers {
+    for scorer in scorers {
         let signature = scorer.signature();
         for row in scorer.statistics(&system.lines)?.rows() {
             lines.push(score_line(&scorer.score(row), &signature, report));

@@ -1,4 +1,5 @@
-//! The tokenizers that decide what a word is to BLEU: `13a`, `intl`, `zh`, `char` and `none`.
+//! The tokenizers that decide what a word is to BLEU: `13a`, `intl`, `zh`, `char`, `none` and, with a
+//! SentencePiece model, `spm`.
 //!
 //! Scores compare only between equal tokenizers, so the tokenizer's name is part of every signature.
 
@@ -10,11 +11,13 @@ pub(super) mod western;
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use super::error::MetricError;
+use crate::sentencepiece::SentencePiece;
 
 /// How BLEU splits a sentence into words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub enum BleuTokenizer {
     /// mteval-v13a's rules for Western languages: what WMT reports.
     #[default]
@@ -27,11 +30,16 @@ pub enum BleuTokenizer {
     Character,
     /// The text is already tokenized; words stand between white space.
     None,
+    /// Words are the pieces of a SentencePiece model (spBLEU).
+    SentencePiece(Arc<SentencePiece>),
 }
 
 impl BleuTokenizer {
-    /// All tokenizers, in the order in which messages list them.
-    pub const ALL: [Self; 5] = [
+    /// The name of the tokenizer that needs a model file.
+    pub const SENTENCE_PIECE: &'static str = "spm";
+
+    /// All tokenizers that need no file, in the order in which messages list them.
+    pub const BUILT_IN: [Self; 5] = [
         Self::Mteval13a,
         Self::International,
         Self::Chinese,
@@ -40,13 +48,14 @@ impl BleuTokenizer {
     ];
 
     /// The name in signatures and on the command line.
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Mteval13a => "13a",
             Self::International => "intl",
             Self::Chinese => "zh",
             Self::Character => "char",
             Self::None => "none",
+            Self::SentencePiece(_) => Self::SENTENCE_PIECE,
         }
     }
 
@@ -58,6 +67,7 @@ impl BleuTokenizer {
             Self::Chinese => Cow::Owned(chinese::tokenize_chinese(line)),
             Self::Character => Cow::Owned(line.chars().flat_map(|c| [c, ' ']).collect()),
             Self::None => Cow::Borrowed(line),
+            Self::SentencePiece(model) => Cow::Owned(model.pieces(line).join(" ")),
         }
     }
 }
@@ -71,8 +81,9 @@ impl fmt::Display for BleuTokenizer {
 impl FromStr for BleuTokenizer {
     type Err = MetricError;
 
+    /// A tokenizer that needs no file; `spm` is made from a model by [`BleuTokenizer::SentencePiece`].
     fn from_str(name: &str) -> Result<Self, MetricError> {
-        let known = Self::ALL.into_iter().find(|one| one.name() == name);
+        let known = Self::BUILT_IN.into_iter().find(|one| one.name() == name);
         known.ok_or_else(|| match name {
             "ja-mecab" | "ko-mecab" => MetricError::UnavailableTokenizer {
                 name: name.to_owned(),
@@ -80,13 +91,18 @@ impl FromStr for BleuTokenizer {
             },
             "spm" | "flores101" | "flores200" | "spBLEU-1K" => MetricError::UnavailableTokenizer {
                 name: name.to_owned(),
-                reason: "it needs a SentencePiece model; tokenize the files with it and use `none`"
+                reason: "it needs a SentencePiece model file; give one with \
+                         `--tokenize spm --spm-model FILE`"
                     .to_owned(),
             },
             _ => MetricError::UnknownName {
                 kind: "tokenizer",
                 name: name.to_owned(),
-                known: Self::ALL.map(Self::name).join(", "),
+                known: format!(
+                    "{}, {}",
+                    Self::BUILT_IN.map(|one| one.name()).join(", "),
+                    Self::SENTENCE_PIECE
+                ),
             },
         })
     }

@@ -1,0 +1,195 @@
+//! What a SentencePiece `.model` file says: its pieces, how it segments, how it normalises.
+//!
+//! `proto` reads the fields, this gives them their names and refuses files that are not usable models.
+//! What only a trainer needs is skipped.
+
+use std::collections::HashSet;
+
+use super::normalizer::NormalizerSpec;
+use super::proto::Message;
+
+/// The parts of a file that segmenting text needs.
+#[derive(Debug)]
+pub(super) struct ModelFile {
+    pub pieces: Vec<Piece>,
+    pub algorithm: Algorithm,
+    /// Whether unknown characters become their bytes.
+    pub byte_fallback: bool,
+    pub normalizer: NormalizerSpec,
+}
+
+/// A piece of the vocabulary.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Piece {
+    pub text: String,
+    pub score: f32,
+    pub kind: PieceKind,
+}
+
+/// What a piece stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PieceKind {
+    Normal,
+    Unknown,
+    Control,
+    /// Always cut out of the text as a whole.
+    UserDefined,
+    /// In the vocabulary, but never put out.
+    Unused,
+    Byte,
+}
+
+/// How text is cut into pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Algorithm {
+    Unigram,
+    Bpe,
+    Word,
+    Char,
+}
+
+impl PieceKind {
+    /// Whether text may match the piece.
+    pub fn is_text(self) -> bool {
+        matches!(self, Self::Normal | Self::UserDefined | Self::Unused)
+    }
+}
+
+impl ModelFile {
+    /// Reads a file's bytes; the error is a phrase that says what is wrong.
+    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let mut file = Self {
+            pieces: Vec::new(),
+            algorithm: Algorithm::Unigram,
+            byte_fallback: false,
+            normalizer: NormalizerSpec::default(),
+        };
+        let mut message = Message::of_file(bytes);
+        while let Some(field) = message.next_field()? {
+            match field.number {
+                1 => file.pieces.push(Piece::parse(field.message()?, field.at)?),
+                2 => file.read_trainer(field.message()?)?,
+                3 => file.read_normalizer(field.message()?)?,
+                _ => {}
+            }
+        }
+        file.check()?;
+        Ok(file)
+    }
+
+    fn read_trainer(&mut self, mut message: Message<'_>) -> Result<(), String> {
+        while let Some(field) = message.next_field()? {
+            match field.number {
+                3 => {
+                    self.algorithm = match field.number()? {
+                        1 => Algorithm::Unigram,
+                        2 => Algorithm::Bpe,
+                        3 => Algorithm::Word,
+                        4 => Algorithm::Char,
+                        other => {
+                            return Err(format!("its model type is {other}, expected 1 to 4"));
+                        }
+                    }
+                }
+                24 => self.normalizer.whitespace_as_suffix = field.flag()?,
+                35 => self.byte_fallback = field.flag()?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn read_normalizer(&mut self, mut message: Message<'_>) -> Result<(), String> {
+        let spec = &mut self.normalizer;
+        while let Some(field) = message.next_field()? {
+            match field.number {
+                2 => spec.charsmap = field.bytes()?.to_vec(),
+                3 => spec.add_dummy_prefix = field.flag()?,
+                4 => spec.remove_extra_whitespaces = field.flag()?,
+                5 => spec.escape_whitespaces = field.flag()?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses vocabularies that SentencePiece refuses, too.
+    fn check(&self) -> Result<(), String> {
+        if self.pieces.is_empty() {
+            return Err("it has no pieces".to_owned());
+        }
+        let mut seen = HashSet::with_capacity(self.pieces.len());
+        for piece in &self.pieces {
+            if !seen.insert(piece.text.as_str()) {
+                return Err(format!("it has the piece {:?} twice", piece.text));
+            }
+        }
+        let count = |kind| {
+            self.pieces
+                .iter()
+                .filter(|piece| piece.kind == kind)
+                .count()
+        };
+        let unknown = count(PieceKind::Unknown);
+        if unknown != 1 {
+            return Err(format!(
+                "it has {unknown} pieces for unknown text, expected 1"
+            ));
+        }
+        if !self.pieces.iter().any(|piece| piece.kind.is_text()) {
+            return Err("it has no pieces of text".to_owned());
+        }
+        let expected = if self.byte_fallback { 256 } else { 0 };
+        let bytes = count(PieceKind::Byte);
+        if bytes != expected {
+            return Err(format!(
+                "it has {bytes} pieces for bytes, expected {expected}"
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Piece {
+    fn parse(mut message: Message<'_>, at: usize) -> Result<Self, String> {
+        let mut piece = Self {
+            text: String::new(),
+            score: 0.0,
+            kind: PieceKind::Normal,
+        };
+        while let Some(field) = message.next_field()? {
+            match field.number {
+                1 => piece.text = field.text()?.to_owned(),
+                2 => piece.score = field.float()?,
+                3 => piece.kind = kind(field.number()?, field.at)?,
+                _ => {}
+            }
+        }
+        if piece.text.is_empty() {
+            return Err(format!("byte {at}: found a piece without text"));
+        }
+        if !piece.score.is_finite() {
+            return Err(format!(
+                "byte {at}: the score of {:?} is {}, expected a finite number",
+                piece.text, piece.score
+            ));
+        }
+        Ok(piece)
+    }
+}
+
+fn kind(number: u64, at: usize) -> Result<PieceKind, String> {
+    Ok(match number {
+        1 => PieceKind::Normal,
+        2 => PieceKind::Unknown,
+        3 => PieceKind::Control,
+        4 => PieceKind::UserDefined,
+        5 => PieceKind::Unused,
+        6 => PieceKind::Byte,
+        _ => {
+            return Err(format!(
+                "byte {at}: the piece's type is {number}, expected 1 to 6"
+            ));
+        }
+    })
+}
