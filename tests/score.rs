@@ -38,6 +38,37 @@ fn json_names_this_program_beside_the_signature() {
 }
 
 #[test]
+fn a_sentencepiece_model_cuts_the_text_for_bleu() {
+    let packed = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../text/tests/fixtures/sentencepiece/unigram.model.gz");
+    let mut model = tempfile::NamedTempFile::new().unwrap();
+    let mut bytes = flate2::read::GzDecoder::new(File::open(packed).unwrap());
+    std::io::copy(&mut bytes, &mut model).unwrap();
+    let file = model.path().display();
+    let output = score(
+        &format!("ref.txt -i a.txt -tok spm --spm-model {file}"),
+        None,
+    );
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["tok"], "spm");
+    assert!(json["score"].as_f64().unwrap() > 0.0);
+    for arguments in [
+        "ref.txt -i a.txt -tok spm".to_string(),
+        format!("ref.txt -i a.txt --spm-model {file}"),
+    ] {
+        let output = score(&arguments, None);
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+        assert!(
+            String::from_utf8_lossy(&output.stderr).contains("--spm-model"),
+            "{arguments}"
+        );
+    }
+    let output = score("ref.txt -i a.txt -tok spm --spm-model ref.txt", None);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("ref.txt"));
+}
+
+#[test]
 fn wrong_input_is_refused_with_a_reason() {
     let short = tempfile::NamedTempFile::new().unwrap();
     fs::write(short.path(), "one line\n").unwrap();
@@ -92,7 +123,7 @@ fn another_seed_draws_other_samples_and_says_so() {
 }
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/score")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/score")
 }
 
 fn score(arguments: &str, stdin: Option<&str>) -> Output {
