@@ -38,21 +38,24 @@ pub struct Evaluation {
 /// Tokens of a batch when nothing is kept for a backward pass.
 const BATCH_TOKENS: usize = 4096;
 
-/// Tokens of the longest side that is judged: the cost of attention grows with the square.
-const LONGEST: usize = 1024;
-
 /// Smoothing of the reported loss when no recipe says otherwise (§5.4).
 const SMOOTHING: f64 = 0.1;
 
 /// Loss and perplexity of the references `tgt` for the sources `src`, line by line.
+///
+/// Pairs with more than `longest` tokens on a side are left out: the memory of attention grows with the
+/// square of the length, so a single enormous line would exhaust any machine.
 pub fn evaluate(
     model: &Transformer,
     config: &ModelConfig,
     tokenizers: &Tokenizers,
     src: &[String],
     tgt: &[String],
+    longest: usize,
 ) -> Result<Evaluation> {
-    let limit = config.position_limit().unwrap_or(LONGEST).min(LONGEST);
+    let limit = config
+        .position_limit()
+        .map_or(longest, |limit| limit.min(longest));
     let pairs: Vec<Pair> = src
         .iter()
         .zip(tgt)
@@ -123,7 +126,10 @@ pub fn bleu(
             output: outputs[i].clone(),
         })
         .collect();
-    // References pass through the tokenizer's own idea of text (pre-tokenised words joined by spaces).
-    let references: Vec<String> = tgt.iter().map(|line| line.replace('\t', " ")).collect();
-    Ok((corpus_bleu(&outputs, &references).score, samples))
+    Ok((corpus_bleu(&outputs, &references(tgt)).score, samples))
+}
+
+/// References as a model writes: between pre-tokenised words, which tabs separate in files, stand spaces.
+pub fn references(tgt: &[String]) -> Vec<String> {
+    tgt.iter().map(|line| line.replace('\t', " ")).collect()
 }

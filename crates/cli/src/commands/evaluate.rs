@@ -8,7 +8,7 @@ use attentive_text::metrics::bleu::{Bleu, BleuScorer, looks_tokenized};
 use attentive_text::metrics::bleu_options::BleuOptions;
 use attentive_text::metrics::references::References;
 use attentive_text::metrics::scorer::Scorer;
-use attentive_text::{ParallelCorpus, Tokenizer, TokenizerKind};
+use attentive_text::ParallelCorpus;
 use attentive_train::evaluation::{self, Evaluation};
 use clap::Args;
 use serde_json::json;
@@ -69,7 +69,14 @@ pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
         "measuring the loss of {} lines",
         count(test.len())
     ));
-    let probabilities = probabilities(&model, &test, options.max_source_tokens)?;
+    let probabilities = evaluation::evaluate(
+        &model.network,
+        &model.config,
+        &model.tokenizers,
+        &test.src,
+        &test.tgt,
+        options.max_source_tokens,
+    )?;
     if probabilities.left_out > 0 {
         let pairs = plural(probabilities.left_out, "pair is", "pairs are");
         terminal.warn(format_args!(
@@ -92,15 +99,7 @@ pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
         file.finish()?;
     }
 
-    let references = match model.tokenizers.tgt.kind() {
-        // What the model writes has spaces between the tokens.
-        TokenizerKind::Tabs => test
-            .tgt
-            .iter()
-            .map(|line| line.replace('\t', " "))
-            .collect(),
-        _ => test.tgt,
-    };
+    let references = evaluation::references(&test.tgt);
     let scorer = BleuScorer::new(BleuOptions::default(), &References::single(&references)?)?;
     let bleu = scorer.corpus(&hypotheses)?;
     if looks_tokenized(&hypotheses) {
@@ -113,29 +112,6 @@ pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
         &bleu,
         &scorer.signature().to_string(),
     )
-}
-
-/// Loss and perplexity of the pairs that are not too long: the memory of attention grows with the
-/// square of the length, so a single enormous line would exhaust any machine.
-fn probabilities(
-    model: &LoadedModel,
-    test: &ParallelCorpus,
-    longest: usize,
-) -> anyhow::Result<Evaluation> {
-    let LoadedModel {
-        config,
-        tokenizers,
-        network,
-    } = model;
-    let fits = |tokenizer: &Tokenizer, line: &str| tokenizer.encode(line).len() < longest;
-    let (src, tgt): (Vec<String>, Vec<String>) = test
-        .pairs()
-        .filter(|(src, tgt)| fits(&tokenizers.src, src) && fits(&tokenizers.tgt, tgt))
-        .map(|(src, tgt)| (src.to_owned(), tgt.to_owned()))
-        .unzip();
-    let mut evaluation = evaluation::evaluate(network, config, tokenizers, &src, &tgt)?;
-    evaluation.left_out += test.len() - src.len();
-    Ok(evaluation)
 }
 
 fn report(
