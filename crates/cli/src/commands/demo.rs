@@ -1,4 +1,4 @@
-//! `attentive demo`: the whole way in about a minute, with nothing to fetch: train a Transformer to
+//! `attentive demo`: the whole way in half a minute, with nothing to fetch: train a Transformer to
 //! reverse random letters (recipes/reverse.toml), then let it reverse lines it has never seen.
 
 use std::collections::HashSet;

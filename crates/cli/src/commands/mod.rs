@@ -17,7 +17,7 @@ use crate::terminal::Terminal;
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Train a small model for about a minute and translate with it
+    /// Train a small model for half a minute and translate with it
     Demo(demo::DemoArgs),
     /// Train a model from a recipe, or continue a run
     Train(train::TrainArgs),
