@@ -3,7 +3,7 @@
 //! batch -> loss -> gradients, summed over `training.accumulate` batches and divided by their tokens ->
 //! clipping -> Adam -> (validation, checkpoint) -> next batch. The loop's whole state is a
 //! [`Snapshot`]; what it does next depends on nothing else, so a run that was stopped anywhere
-//! continues bit by bit. Neighbours: [`crate::start`] opens or resumes the run, [`crate::evaluation`]
+//! continues bit by bit. Neighbours: `start.rs` opens or resumes the run, [`crate::evaluation`]
 //! judges the model, [`crate::snapshot`] stores it.
 
 mod reports;

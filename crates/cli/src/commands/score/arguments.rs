@@ -104,7 +104,7 @@ struct BleuArgs {
     /// What to do where no n-gram matches
     #[arg(long, short, default_value = "exp", value_parser = ["exp", "floor", "add-k", "none"])]
     smooth_method: String,
-    /// The value of floor [0.1] or add-k [1] (-sv)
+    /// The value of floor (0.1 unless given) or add-k (1 unless given) (-sv)
     #[arg(long, value_name = "X")]
     smooth_value: Option<f64>,
     /// Case does not matter (-lc)
