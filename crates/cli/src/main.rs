@@ -25,7 +25,7 @@ use arguments::Cli;
 use terminal::Terminal;
 
 /// Training allocates and frees the same large tensors all the time. This allocator keeps them, once
-/// [`keep_pages`] has told it to: page faults cost a seventh of a training step otherwise.
+/// [`keep_pages`] has told it to: page faults cost an eighth of a training step otherwise.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -43,10 +43,7 @@ pub(crate) fn attention(
             Some(Arc::new(mask.into_data().iter::<bool>().collect()))
         }
     };
-    let dropout = match dropout_rate > 0.0 {
-        true => noise.next_key().map(|key| Pattern::new(key, dropout_rate)),
-        false => None,
-    };
+    let dropout = Pattern::draw(dropout_rate, noise);
     let tracked = query.is_autodiff();
     let inputs = [
         query.into_dispatch(),

@@ -18,13 +18,9 @@ use crate::noise::Noise;
 
 /// Zeroes each element with probability `rate` and scales the rest by `1 / (1 - rate)`.
 pub fn dropout<const D: usize>(x: Tensor<D>, rate: f64, noise: &mut Noise) -> Tensor<D> {
-    if rate == 0.0 {
-        return x;
-    }
-    let Some(key) = noise.next_key() else {
+    let Some(pattern) = Pattern::draw(rate, noise) else {
         return x;
     };
-    let pattern = Pattern::new(key, rate);
     if on_cpu(&x.device()) {
         return apply(Dropout(pattern), x.is_autodiff(), [x.into_dispatch()]);
     }
@@ -48,13 +44,18 @@ pub(crate) struct Pattern {
 const CHUNK: usize = 1 << 14;
 
 impl Pattern {
-    pub(crate) fn new(key: u64, rate: f64) -> Self {
-        Self {
+    /// The next pattern of this noise; none if nothing is to be dropped.
+    pub(crate) fn draw(rate: f64, noise: &mut Noise) -> Option<Self> {
+        if rate == 0.0 {
+            return None;
+        }
+        let key = noise.next_key()?;
+        Some(Self {
             low: key as u32,
             high: (key >> 32) as u32,
             threshold: (rate * 4_294_967_296.0) as u32,
             keep: (1.0 / (1.0 - rate)) as f32,
-        }
+        })
     }
 
     /// What a kept element is multiplied with.

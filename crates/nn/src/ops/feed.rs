@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::{
     dropout::{Pattern, dropout},
-    fused::{CpuOp, apply, contiguous, on_cpu, tensor_like},
+    fused::{CpuOp, apply, contiguous, on_cpu, tensor_like, total},
     simd::simd,
 };
 use crate::noise::Noise;
@@ -21,7 +21,7 @@ pub fn bias_relu_dropout(x: Tensor<2>, bias: Tensor<1>, rate: f64, noise: &mut N
     if !on_cpu(&x.device()) {
         return dropout(relu(x + bias.unsqueeze()), rate, noise);
     }
-    let pattern = pattern(rate, noise);
+    let pattern = Pattern::draw(rate, noise);
     let tracked = x.is_autodiff();
     apply(
         BiasRelu(pattern),
@@ -35,20 +35,13 @@ pub fn dropout_add(x: Tensor<3>, y: Tensor<3>, rate: f64, noise: &mut Noise) -> 
     if !on_cpu(&x.device()) {
         return x + dropout(y, rate, noise);
     }
-    let pattern = pattern(rate, noise);
+    let pattern = Pattern::draw(rate, noise);
     let tracked = x.is_autodiff();
     apply(
         Add(pattern),
         tracked,
         [x.into_dispatch(), y.into_dispatch()],
     )
-}
-
-fn pattern(rate: f64, noise: &mut Noise) -> Option<Pattern> {
-    match rate > 0.0 {
-        true => noise.next_key().map(|key| Pattern::new(key, rate)),
-        false => None,
-    }
 }
 
 /// Rows per task; fixed, so that sums over rows do not depend on the number of threads.
@@ -91,13 +84,7 @@ impl CpuOp<2> for BiasRelu {
                 sums
             })
             .collect();
-        let mut totals = vec![0.0; width];
-        for part in partial {
-            totals
-                .iter_mut()
-                .zip(part)
-                .for_each(|(total, value)| *total += value);
-        }
+        let totals = total(partial, width);
         [gradient, tensor_like(&bias, totals)]
     }
 }

@@ -120,3 +120,15 @@ pub(crate) fn contiguous(tensor: FlexTensor) -> FlexTensor {
         false => tensor.to_contiguous(),
     }
 }
+
+/// Adds up partial sums of `width` numbers in their order, whatever thread made them.
+pub(crate) fn total(partial: Vec<Vec<f32>>, width: usize) -> Vec<f32> {
+    let mut totals = vec![0.0; width];
+    for part in partial {
+        totals
+            .iter_mut()
+            .zip(part)
+            .for_each(|(total, value)| *total += value);
+    }
+    totals
+}

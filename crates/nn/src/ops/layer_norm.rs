@@ -6,7 +6,7 @@ use burn::{backend::flex::FlexTensor, tensor::Tensor};
 use rayon::prelude::*;
 
 use super::{
-    fused::{CpuOp, apply, contiguous, on_cpu, tensor_like},
+    fused::{CpuOp, apply, contiguous, on_cpu, tensor_like, total},
     simd::{simd, sum, sum2},
 };
 
@@ -90,13 +90,7 @@ impl CpuOp<3> for LayerNorm {
                 parameters
             })
             .collect();
-        let mut totals = vec![0.0; 2 * width];
-        for part in partial {
-            totals
-                .iter_mut()
-                .zip(part)
-                .for_each(|(total, value)| *total += value);
-        }
+        let mut totals = total(partial, 2 * width);
         let bias = tensor_like(&weight, totals.split_off(width));
         let weight = tensor_like(&weight, totals);
         [gradient, weight, bias]

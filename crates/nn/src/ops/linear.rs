@@ -9,7 +9,7 @@
 use burn::{backend::flex::FlexTensor, tensor::Tensor};
 use rayon::prelude::*;
 
-use super::fused::{CpuOp, apply, contiguous, on_cpu, tensor_like};
+use super::fused::{CpuOp, apply, contiguous, on_cpu, tensor_like, total};
 
 /// `x W + b` over the last axis: `x` `[.., d_input]`, `weight` `[d_input, d_output]`.
 pub fn affine<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Tensor<1>) -> Tensor<D> {
@@ -251,14 +251,7 @@ fn column_sums(values: &[f32], width: usize) -> Vec<f32> {
             sums
         })
         .collect();
-    let mut totals = vec![0.0; width];
-    for part in partial {
-        totals
-            .iter_mut()
-            .zip(part)
-            .for_each(|(total, value)| *total += value);
-    }
-    totals
+    total(partial, width)
 }
 
 #[cfg(test)]
