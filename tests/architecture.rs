@@ -8,14 +8,18 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// Each crate's folder, and which others of ours it may use.
-const MAY_USE: [(&str, &[&str]); 6] = [
+const MAY_USE: [(&str, &[&str]); 7] = [
     ("text", &[]),
     ("runtime", &["text"]),
     // `text` for the special ids alone: padding has one number everywhere.
     ("nn", &["runtime", "text"]),
     ("train", &["nn", "runtime", "text"]),
+    ("pictures", &["runtime", "text"]),
     ("server", &["runtime", "text"]),
-    ("cli", &["nn", "runtime", "server", "text", "train"]),
+    (
+        "cli",
+        &["nn", "pictures", "runtime", "server", "text", "train"],
+    ),
 ];
 
 /// Crates in which tensors may occur.

@@ -2,7 +2,7 @@
 //!
 //! - [`arguments`] is the command line, [`commands`] has a file for each command.
 //! - [`decoding`] turns options into a search, [`model`] a directory into a translator.
-//! - [`output`] writes results, [`terminal`] talks to the person in front of it, [`progress`] shows
+//! - [`output`] writes results, [`picture`] pictures, [`terminal`] talks to the person in front of it, [`progress`] shows
 //!   training at work, [`wording`] writes numbers the way people read them.
 //! - [`interrupt`] listens for Ctrl-C, [`exit`] says what the exit codes mean.
 
@@ -13,6 +13,7 @@ mod exit;
 mod interrupt;
 mod model;
 mod output;
+mod picture;
 mod progress;
 mod terminal;
 mod wording;

@@ -1,10 +1,12 @@
 //! The commands, one file each: its arguments, and `run`, which does it.
 
+mod attention;
 mod completions;
 mod data;
 mod demo;
 mod evaluate;
 mod info;
+mod plot;
 pub mod score;
 mod tokenizer;
 mod train;
@@ -27,6 +29,10 @@ pub enum Command {
     Evaluate(evaluate::EvaluateArgs),
     /// Score translations as sacreBLEU does: BLEU, chrF, TER, and whether differences are chance
     Score(score::ScoreArgs),
+    /// Show what a model looks at: maps of its attention, in every format
+    Attention(attention::AttentionArgs),
+    /// Draw positions, learning rates, label smoothing and training runs
+    Plot(plot::PlotArgs),
     /// Show what a model directory or a training run holds
     Info(info::InfoArgs),
     /// Train a tokenizer, or use one
@@ -45,6 +51,8 @@ pub fn run(command: Command, terminal: &Terminal) -> anyhow::Result<()> {
         Command::Translate(args) => translate::run(args, terminal),
         Command::Evaluate(args) => evaluate::run(args, terminal),
         Command::Score(args) => score::run(args, terminal),
+        Command::Attention(args) => attention::run(args, terminal),
+        Command::Plot(args) => plot::run(args, terminal),
         Command::Info(args) => info::run(args),
         Command::Tokenizer(args) => tokenizer::run(args, terminal),
         Command::Data(args) => data::run(args, terminal),

@@ -2,11 +2,12 @@
 //!
 //! Source ids -> [`encoder`] -> memory -> [`decoder`] with the target so far -> log-probabilities of the
 //! next token. [`search`] lets `attentive-runtime`'s search drive it one step at a time, [`weights`]
-//! reads and writes it as a model directory.
+//! reads and writes it as a model directory, [`inspection`] shows what its attention does.
 
 pub mod decoder;
 pub mod embeddings;
 pub mod encoder;
+pub mod inspection;
 pub mod search;
 pub mod weights;
 

@@ -1,0 +1,144 @@
+//! What the paper draws: positions, learning rate, label smoothing. No model is needed.
+
+use std::path::PathBuf;
+
+use attentive_nn::layers::positions::sinusoids;
+use attentive_pictures::plots;
+use attentive_train::Recipe;
+use attentive_train::recipe::{ScheduleKind, ScheduleSection};
+use attentive_train::schedule::Schedule;
+use clap::Args;
+
+use super::PlotOutput;
+use crate::arguments::positive;
+use crate::exit::Ending;
+use crate::terminal::Terminal;
+
+/// Arguments of `plot positions`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  attentive plot positions --d-model 128 --length 100 --out positions.svg"
+)]
+pub struct PositionsArgs {
+    /// Width of the vectors
+    #[arg(long, value_name = "N", default_value_t = 128, value_parser = positive())]
+    d_model: usize,
+    /// How many positions
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = positive())]
+    length: usize,
+    /// Dimensions to draw as curves, from 0 [default: four of them]
+    #[arg(long, value_name = "DIM,DIM", value_delimiter = ',')]
+    dims: Vec<usize>,
+    #[command(flatten)]
+    output: PlotOutput,
+}
+
+/// Arguments of `plot schedule`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  attentive plot schedule --curve 512:4000 --curve 512:8000 --curve 256:4000\n  attentive plot schedule recipes/base.toml recipes/reverse.toml --out rates.svg"
+)]
+pub struct ScheduleArgs {
+    /// Recipes whose learning rates are drawn
+    #[arg(value_name = "RECIPE")]
+    recipes: Vec<PathBuf>,
+    /// The paper's curve for this width and warm-up; can be given many times
+    /// [default without recipes: 512:4000, 512:8000, 256:4000]
+    #[arg(long, value_name = "D_MODEL:WARMUP", value_parser = width_and_warmup)]
+    curve: Vec<(usize, usize)>,
+    /// The paper's curves times this
+    #[arg(long, value_name = "N", default_value_t = 1.0)]
+    factor: f64,
+    /// How many steps
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = positive())]
+    steps: usize,
+    #[command(flatten)]
+    output: PlotOutput,
+}
+
+/// Arguments of `plot smoothing`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  attentive plot smoothing --epsilon 0.1,0,0.3 --vocab 8 --out smoothing.svg"
+)]
+pub struct SmoothingArgs {
+    /// How much goes to the other words; the first is drawn as a map, all as curves
+    #[arg(long, value_name = "EPS,EPS", value_delimiter = ',', default_values_t = [0.1, 0.0, 0.3])]
+    epsilon: Vec<f64>,
+    /// Words in the vocabulary of the picture
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    vocab: usize,
+    #[command(flatten)]
+    output: PlotOutput,
+}
+
+/// Draws position vectors.
+pub fn positions(args: PositionsArgs, terminal: &Terminal) -> anyhow::Result<()> {
+    let device = attentive_nn::device::parse("cpu")?;
+    let table = sinusoids(0, args.length, args.d_model, &device);
+    let table: Vec<f32> = table.into_data().iter::<f32>().collect();
+    let dims = match args.dims.is_empty() {
+        // Beside each other and far apart.
+        true => [1, 5, 9, 13].map(|part| part * args.d_model / 32).to_vec(),
+        false => args.dims.clone(),
+    };
+    let figure = plots::positions::figure(&table, args.length, &dims).map_err(usage)?;
+    args.output.write(&figure, terminal)
+}
+
+/// Draws learning rates.
+pub fn schedule(args: ScheduleArgs, terminal: &Terminal) -> anyhow::Result<()> {
+    let mut curves = Vec::new();
+    for path in &args.recipes {
+        let recipe = Recipe::load(path, &[])?;
+        let d_model = recipe.model_config(1, 1).d_model;
+        let name = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        curves.push((name, Schedule::new(&recipe.schedule, d_model)));
+    }
+    let pairs = match args.curve.is_empty() && args.recipes.is_empty() {
+        true => vec![(512, 4000), (512, 8000), (256, 4000)],
+        false => args.curve.clone(),
+    };
+    for (d_model, warmup) in pairs {
+        let settings = ScheduleSection {
+            kind: ScheduleKind::Noam,
+            factor: args.factor,
+            warmup,
+            ..ScheduleSection::default()
+        };
+        let name = format!("width {d_model}, warm-up {warmup}");
+        curves.push((name, Schedule::new(&settings, d_model)));
+    }
+    let steps = plots::schedule::steps(args.steps);
+    let points = |(name, schedule): (String, Schedule)| {
+        let points = steps.iter().map(|step| (*step, schedule.rate(*step)));
+        (name, points.collect())
+    };
+    let figure = plots::schedule::figure(curves.into_iter().map(points).collect());
+    args.output.write(&figure, terminal)
+}
+
+/// Draws the label-smoothing target.
+pub fn smoothing(args: SmoothingArgs, terminal: &Terminal) -> anyhow::Result<()> {
+    let figure = plots::smoothing::figure(args.vocab, &args.epsilon).map_err(usage)?;
+    args.output.write(&figure, terminal)
+}
+
+/// The numbers come from the command line.
+fn usage(error: attentive_pictures::PictureError) -> Ending {
+    Ending::Usage(error.to_string())
+}
+
+fn width_and_warmup(text: &str) -> Result<(usize, usize), String> {
+    let numbers = text
+        .split_once(':')
+        .and_then(|(width, warmup)| Some((width.parse().ok()?, warmup.parse().ok()?)));
+    match numbers {
+        Some((width, warmup)) if width > 0 && warmup > 0 => Ok((width, warmup)),
+        _ => Err("expected width:warm-up, such as 512:4000".to_owned()),
+    }
+}

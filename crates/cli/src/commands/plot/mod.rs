@@ -1,0 +1,71 @@
+//! `attentive plot`: what the paper draws, and how training went.
+
+mod formulas;
+mod training;
+
+use attentive_pictures::colour::Theme;
+use attentive_pictures::figure::Figure;
+use clap::{Args, Subcommand};
+
+use crate::picture::{DrawingFormat, PictureArgs};
+use crate::terminal::Terminal;
+
+/// Arguments of `plot`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct PlotArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive plot training runs/de-en
+  attentive plot schedule --out schedule.svg";
+
+/// What to draw.
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Position vectors: the whole table, and a few dimensions as curves
+    Positions(formulas::PositionsArgs),
+    /// The learning rate over the steps, for several sizes and warm-ups or for recipes
+    Schedule(formulas::ScheduleArgs),
+    /// The label-smoothing target, and what it does to the loss
+    Smoothing(formulas::SmoothingArgs),
+    /// Loss, BLEU, learning rate and speed of training runs, also while they run
+    Training(training::TrainingArgs),
+}
+
+/// Where a plot goes.
+#[derive(Debug, Args)]
+struct PlotOutput {
+    /// How to show it [default: by the ending of --out, else terminal]
+    #[arg(long, value_enum)]
+    format: Option<DrawingFormat>,
+    #[command(flatten)]
+    picture: PictureArgs,
+}
+
+impl PlotOutput {
+    fn write(&self, figure: &Figure, terminal: &Terminal) -> anyhow::Result<()> {
+        let theme = self.picture.theme(Theme::Light);
+        match self.picture.format(self.format, DrawingFormat::Terminal)? {
+            DrawingFormat::Terminal => {
+                let text = figure.text(self.picture.screen());
+                self.picture.write_text(&text)
+            }
+            DrawingFormat::Svg => self.picture.write_text(&figure.svg(theme)),
+            DrawingFormat::Png => self.picture.write_png(&figure.svg(theme), terminal),
+        }
+    }
+}
+
+/// Draws.
+pub fn run(args: PlotArgs, terminal: &Terminal) -> anyhow::Result<()> {
+    match args.what {
+        What::Positions(args) => formulas::positions(args, terminal),
+        What::Schedule(args) => formulas::schedule(args, terminal),
+        What::Smoothing(args) => formulas::smoothing(args, terminal),
+        What::Training(args) => training::run(args, terminal),
+    }
+}

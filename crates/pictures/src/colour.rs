@@ -1,0 +1,277 @@
+//! Colours that tell the truth: equal steps in a number are equal steps to the eye.
+//!
+//! Maps run through a few anchors in OKLab, the colour space in which distance is what the eye sees, at
+//! constant speed; lightness only rises or only falls, so the order survives every kind of colour
+//! blindness and a grey printer. Nothing is the colour of the paper: white, or dark on dark pages.
+
+use std::sync::LazyLock;
+
+/// On paper or on a dark screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Theme {
+    /// Dark ink on white.
+    Light,
+    /// Light ink on black.
+    Dark,
+}
+
+/// Red, green, blue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Colour(pub u8, pub u8, pub u8);
+
+impl std::fmt::Display for Colour {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
+    }
+}
+
+/// From a number to a colour.
+#[derive(Debug)]
+pub struct ColourMap(Vec<Colour>);
+
+/// Colours of a map, or of each half of one.
+const STEPS: usize = 256;
+
+impl ColourMap {
+    /// For shares from 0 to 1.
+    pub fn sequential(theme: Theme) -> &'static ColourMap {
+        static LIGHT: LazyLock<ColourMap> = LazyLock::new(|| {
+            ColourMap::through(&[
+                0xffffff, 0xd5ecc9, 0x7cc8bd, 0x3590bd, 0x2e58a6, 0x33277a, 0x1e0b45,
+            ])
+        });
+        static DARK: LazyLock<ColourMap> = LazyLock::new(|| {
+            ColourMap::through(&[
+                0x15171e, 0x34286a, 0x2f579f, 0x2089a8, 0x2fb590, 0x93d765, 0xfcf4a8,
+            ])
+        });
+        match theme {
+            Theme::Light => &LIGHT,
+            Theme::Dark => &DARK,
+        }
+    }
+
+    /// For numbers from -1 to 1, given as 0 to 1: two hues that everyone can tell apart.
+    pub fn diverging(theme: Theme) -> &'static ColourMap {
+        static LIGHT: LazyLock<ColourMap> = LazyLock::new(|| {
+            ColourMap::between(
+                &[0xffffff, 0x7aa6d8, 0x1b4f9c],
+                &[0xffffff, 0xe79b5e, 0xa4430c],
+            )
+        });
+        static DARK: LazyLock<ColourMap> = LazyLock::new(|| {
+            ColourMap::between(
+                &[0x15171e, 0x2e69b3, 0x8fc4ff],
+                &[0x15171e, 0xa9551c, 0xffb26b],
+            )
+        });
+        match theme {
+            Theme::Light => &LIGHT,
+            Theme::Dark => &DARK,
+        }
+    }
+
+    /// The colour of a number from 0 to 1; whatever is outside gets the nearer end.
+    pub fn at(&self, value: f32) -> Colour {
+        let last = (self.0.len() - 1) as f32;
+        // `max` turns NaN into 0.
+        self.0[(value.max(0.0).min(1.0) * last).round() as usize]
+    }
+
+    /// Two halves that meet in one colour.
+    fn between(below: &[u32], above: &[u32]) -> Self {
+        let mut colours = Self::through(below).0;
+        colours.reverse();
+        colours.extend(&Self::through(above).0[1..]);
+        Self(colours)
+    }
+
+    /// At constant speed through these colours.
+    fn through(anchors: &[u32]) -> Self {
+        let anchors: Vec<[f64; 3]> = anchors.iter().map(|hex| oklab(colour(*hex))).collect();
+        let mut reached = vec![0.0];
+        for pair in anchors.windows(2) {
+            reached.push(reached[reached.len() - 1] + distance(pair[0], pair[1]));
+        }
+        let whole = reached[reached.len() - 1];
+        let step = |i: usize| {
+            let at = whole * i as f64 / (STEPS - 1) as f64;
+            let after = reached[1..reached.len() - 1].partition_point(|&end| end < at) + 1;
+            let (from, to) = (anchors[after - 1], anchors[after]);
+            let share = (at - reached[after - 1]) / (reached[after] - reached[after - 1]);
+            srgb(std::array::from_fn(|k| from[k] + share * (to[k] - from[k])))
+        };
+        Self((0..STEPS).map(step).collect())
+    }
+}
+
+/// The colours around a picture.
+#[derive(Debug)]
+pub struct Palette {
+    /// The page.
+    pub paper: Colour,
+    /// Text.
+    pub ink: Colour,
+    /// Text of less importance.
+    pub muted: Colour,
+    /// Frames and grid lines.
+    pub line: Colour,
+    /// Curves: Okabe and Ito's colours, which colour-blind people can tell apart.
+    pub curves: [Colour; 6],
+}
+
+impl Palette {
+    /// The palette of a theme.
+    pub fn of(theme: Theme) -> &'static Palette {
+        const LIGHT: Palette = Palette {
+            paper: colour(0xffffff),
+            ink: colour(0x1c1e26),
+            muted: colour(0x646a7a),
+            line: colour(0xd4d7de),
+            curves: [
+                colour(0x0072b2),
+                colour(0xd55e00),
+                colour(0x009e73),
+                colour(0xb5558c),
+                colour(0xb88100),
+                colour(0x3a9bd4),
+            ],
+        };
+        const DARK: Palette = Palette {
+            paper: colour(0x15171e),
+            ink: colour(0xe9ebf1),
+            muted: colour(0x9aa1b2),
+            line: colour(0x363b48),
+            curves: [
+                colour(0x56b4e9),
+                colour(0xff8c42),
+                colour(0x2fc49a),
+                colour(0xe79ac6),
+                colour(0xf0d442),
+                colour(0x8f9bff),
+            ],
+        };
+        match theme {
+            Theme::Light => &LIGHT,
+            Theme::Dark => &DARK,
+        }
+    }
+}
+
+const fn colour(hex: u32) -> Colour {
+    Colour((hex >> 16) as u8, (hex >> 8) as u8, hex as u8)
+}
+
+fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
+    let squares: f64 = (0..3).map(|k| (a[k] - b[k]).powi(2)).sum();
+    squares.sqrt()
+}
+
+/// Björn Ottosson's OKLab: lightness, green to red, blue to yellow.
+fn oklab(Colour(r, g, b): Colour) -> [f64; 3] {
+    let linear = |byte: u8| {
+        let value = f64::from(byte) / 255.0;
+        match value <= 0.04045 {
+            true => value / 12.92,
+            false => ((value + 0.055) / 1.055).powf(2.4),
+        }
+    };
+    let (r, g, b) = (linear(r), linear(g), linear(b));
+    let l = (0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b).cbrt();
+    let m = (0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b).cbrt();
+    let s = (0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b).cbrt();
+    [
+        0.2104542553 * l + 0.7936177850 * m - 0.0040720468 * s,
+        1.9779984951 * l - 2.4285922050 * m + 0.4505937099 * s,
+        0.0259040371 * l + 0.7827717662 * m - 0.8086757660 * s,
+    ]
+}
+
+/// The way back; between colours of a screen, every colour is one of the screen's, or nearly.
+fn srgb([lightness, a, b]: [f64; 3]) -> Colour {
+    let l = (lightness + 0.3963377774 * a + 0.2158037573 * b).powi(3);
+    let m = (lightness - 0.1055613458 * a - 0.0638541728 * b).powi(3);
+    let s = (lightness - 0.0894841775 * a - 1.2914855480 * b).powi(3);
+    let byte = |linear: f64| {
+        let value = match linear <= 0.0031308 {
+            true => 12.92 * linear,
+            false => 1.055 * linear.powf(1.0 / 2.4) - 0.055,
+        };
+        (value * 255.0).round().clamp(0.0, 255.0) as u8
+    };
+    Colour(
+        byte(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s),
+        byte(-1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s),
+        byte(-0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THEMES: [Theme; 2] = [Theme::Light, Theme::Dark];
+
+    #[test]
+    fn equal_steps_look_equal() {
+        for theme in THEMES {
+            for map in [ColourMap::sequential(theme), ColourMap::diverging(theme)] {
+                // Sixteenths: single steps are so small that rounding to bytes would drown them.
+                let at = |i: usize| oklab(map.at(i as f32 / 16.0));
+                let steps: Vec<f64> = (0..16).map(|i| distance(at(i), at(i + 1))).collect();
+                let mean = steps.iter().sum::<f64>() / 16.0;
+                for step in &steps {
+                    assert!((step / mean - 1.0).abs() < 0.15, "{theme:?}: {steps:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lightness_alone_tells_the_order() {
+        for theme in THEMES {
+            let lightness = |i: usize| oklab(ColourMap::sequential(theme).at(i as f32 / 32.0))[0];
+            for i in 0..32 {
+                let rise = lightness(i + 1) - lightness(i);
+                let rise = if theme == Theme::Dark { rise } else { -rise };
+                assert!(
+                    rise > 0.01,
+                    "{theme:?}: step {i} changes lightness by {rise}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_the_paper_and_numbers_outside_are_at_the_ends() {
+        for theme in THEMES {
+            let map = ColourMap::sequential(theme);
+            assert_eq!(map.at(0.0), Palette::of(theme).paper);
+            assert_eq!(map.at(f32::NAN), map.at(0.0));
+            assert_eq!(map.at(-3.0), map.at(0.0));
+            assert_eq!(map.at(7.0), map.at(1.0));
+            assert_eq!(
+                ColourMap::diverging(theme).at(0.5),
+                Palette::of(theme).paper
+            );
+        }
+    }
+
+    #[test]
+    fn colours_survive_the_way_to_oklab_and_back() {
+        for hex in [0x000000, 0xffffff, 0x123456, 0xfedcba, 0x00ff80] {
+            assert_eq!(srgb(oklab(colour(hex))), colour(hex));
+        }
+    }
+
+    #[test]
+    fn text_can_be_read_on_its_paper() {
+        for theme in THEMES {
+            let palette = Palette::of(theme);
+            for colour in [palette.ink, palette.muted].iter().chain(&palette.curves) {
+                let contrast = (oklab(*colour)[0] - oklab(palette.paper)[0]).abs();
+                assert!(contrast > 0.3, "{theme:?}: {colour} on {}", palette.paper);
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! A record: everything that a model's attention did with one sentence pair.
+//!
+//! The command line makes one from a forward pass; [`crate::selection`] takes from it what is to be
+//! seen. No tensors here: plain numbers in maps, tokens with the words that they are part of.
+
+use serde::Serialize;
+
+use crate::error::{PictureError, Result};
+use crate::map::Map;
+use crate::rollout;
+
+/// One sentence, its translation and every weight in between.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// What the encoder read, `</s>` at the end.
+    pub source: Side,
+    /// What the decoder read: `<s>`, then the translation.
+    pub read: Side,
+    /// What the decoder wrote at each of these positions: the translation, then `</s>`.
+    pub written: Side,
+    /// Encoder self-attention, layers of heads: who of `source` looks at whom of `source`.
+    pub encoder: Vec<Vec<Map>>,
+    /// Decoder self-attention: who of `read` looks at whom of `read`.
+    pub decoder: Vec<Vec<Map>>,
+    /// Cross-attention: where in `source` the decoder looks when it writes each of `written`.
+    pub cross: Vec<Vec<Map>>,
+    /// How sure the decoder was at each position.
+    pub steps: Vec<Step>,
+    /// The sentence as text.
+    pub source_text: String,
+    /// The translation as text.
+    pub target_text: String,
+}
+
+/// A sentence as tokens and as words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Side {
+    /// What the model sees.
+    pub tokens: Vec<Token>,
+    /// What people see: the text of each word that the tokens make up.
+    pub words: Vec<String>,
+}
+
+/// One token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Token {
+    /// Its number in the vocabulary.
+    pub id: u32,
+    /// How the tokenizer shows it.
+    pub text: String,
+    /// The word that it is part of, from 0.
+    pub word: usize,
+}
+
+/// One position of the decoder: what it wrote, and what else it thought of.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Step {
+    /// The probability of the token that was written.
+    pub probability: f32,
+    /// Its place among all tokens by probability, from 1.
+    pub rank: usize,
+    /// The most probable tokens, best first.
+    pub next: Vec<Candidate>,
+}
+
+/// A token that could come next.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Candidate {
+    /// Its number in the vocabulary.
+    pub id: u32,
+    /// How the tokenizer shows it.
+    pub text: String,
+    /// How probable it is.
+    pub probability: f32,
+}
+
+/// The three places where a Transformer attends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// The source looks at itself.
+    Encoder,
+    /// The target looks at its past.
+    Decoder,
+    /// The target looks at the source.
+    Cross,
+}
+
+impl Side {
+    /// How many tokens.
+    pub fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    /// The word of each token.
+    pub fn word_of_token(&self) -> Vec<usize> {
+        self.tokens.iter().map(|token| token.word).collect()
+    }
+}
+
+impl Kind {
+    /// All, in the order of the data.
+    pub const ALL: [Kind; 3] = [Kind::Encoder, Kind::Decoder, Kind::Cross];
+
+    /// The word on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Encoder => "encoder",
+            Kind::Decoder => "decoder",
+            Kind::Cross => "cross",
+        }
+    }
+
+    /// A heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Kind::Encoder => "Encoder self-attention",
+            Kind::Decoder => "Decoder self-attention",
+            Kind::Cross => "Cross-attention",
+        }
+    }
+
+    /// What rows and columns are.
+    pub fn axes(self) -> &'static str {
+        match self {
+            Kind::Encoder => "rows: source tokens; columns: the source tokens they look at",
+            Kind::Decoder => {
+                "rows: target tokens read; columns: what they look at, never the future"
+            }
+            Kind::Cross => "rows: target tokens written; columns: the source tokens looked at",
+        }
+    }
+}
+
+impl Record {
+    /// The layers of a kind, each with its heads.
+    pub fn layers(&self, kind: Kind) -> &[Vec<Map>] {
+        match kind {
+            Kind::Encoder => &self.encoder,
+            Kind::Decoder => &self.decoder,
+            Kind::Cross => &self.cross,
+        }
+    }
+
+    /// Who looks: the rows of a kind's maps.
+    pub fn queries(&self, kind: Kind) -> &Side {
+        match kind {
+            Kind::Encoder => &self.source,
+            Kind::Decoder => &self.read,
+            Kind::Cross => &self.written,
+        }
+    }
+
+    /// What is looked at: the columns of a kind's maps.
+    pub fn keys(&self, kind: Kind) -> &Side {
+        match kind {
+            Kind::Decoder => &self.read,
+            Kind::Encoder | Kind::Cross => &self.source,
+        }
+    }
+
+    /// The mean over the heads of a layer.
+    pub fn mean(&self, kind: Kind, layer: usize) -> Map {
+        Map::mean(&self.layers(kind)[layer]).expect("a layer has heads: `check` saw them")
+    }
+
+    /// Attention rolled out over the layers up to this one; see [`crate::rollout`].
+    pub fn rollout(&self, kind: Kind, layer: usize) -> Map {
+        let means = |kind| -> Vec<Map> {
+            let count = self.layers(kind).len();
+            (0..count).map(|layer| self.mean(kind, layer)).collect()
+        };
+        match kind {
+            Kind::Encoder | Kind::Decoder => rollout::within(&means(kind)[..=layer]),
+            Kind::Cross => rollout::across(
+                &means(Kind::Encoder),
+                &means(Kind::Decoder)[..=layer],
+                &means(Kind::Cross)[..=layer],
+            ),
+        }
+    }
+
+    /// Whether tokens, weights and steps belong together.
+    pub fn check(self) -> Result<Self> {
+        let shape = |what: String, expected: String, found: String| {
+            Err(PictureError::Shape {
+                what,
+                expected,
+                found,
+            })
+        };
+        let positions = self.written.len();
+        if self.read.len() != positions || self.steps.len() != positions {
+            let found = format!("{} and {}", self.read.len(), self.steps.len());
+            return shape("tokens read and steps".into(), positions.to_string(), found);
+        }
+        if self.decoder.len() != self.cross.len() {
+            let (expected, found) = (self.decoder.len(), self.cross.len());
+            return shape(
+                "cross-attention layers".into(),
+                expected.to_string(),
+                found.to_string(),
+            );
+        }
+        for kind in Kind::ALL {
+            let size = (self.queries(kind).len(), self.keys(kind).len());
+            let layers = self.layers(kind);
+            if layers.is_empty() || layers.iter().any(|heads| heads.len() != layers[0].len()) {
+                let expected = "layers with equally many heads".into();
+                return shape(
+                    kind.title().into(),
+                    expected,
+                    format!("{} layers", layers.len()),
+                );
+            }
+            for map in layers.iter().flatten() {
+                if (map.rows(), map.cols()) != size {
+                    let found = format!("{} x {}", map.rows(), map.cols());
+                    return shape(
+                        kind.title().into(),
+                        format!("{} x {}", size.0, size.1),
+                        found,
+                    );
+                }
+            }
+        }
+        Ok(self)
+    }
+}
