@@ -86,6 +86,12 @@ function fitted(text, size, width) {
   return letters.join("") + "…";
 }
 
+// A token's text; the mark of a space is faint, as it is not what is read.
+function write(node, text, size, width) {
+  const parts = fitted(text, size, width).split(/(▁)/).filter((part) => part);
+  node.append(...parts.map((part) => (part === "▁" ? svg("tspan", { class: "space" }, part) : part)));
+}
+
 let shown; // the map that is on the page
 
 function drawLines() {
@@ -125,7 +131,7 @@ function drawLines() {
     const box = svg("rect", { x: left + 1, y: y - pitch / 2 + 1, width: room - 2, height: pitch - 2 });
     if (share !== null) box.setAttribute("style", `fill-opacity:${(share * 0.75).toFixed(3)}`);
     const label = svg("text", { x: anchor === "end" ? x - 6 : x + 6, y: y + size * 0.35, "font-size": size, "text-anchor": anchor });
-    label.textContent = fitted(text, size, room - 10);
+    write(label, text, size, room - 10);
     const title = svg("title", {});
     title.textContent = text;
     group.append(box, label, title);
@@ -157,7 +163,7 @@ function drawMap() {
   const label = (text, attributes, own) => {
     const node = svg("text", { "font-size": size, ...attributes });
     if (own) node.setAttribute("class", "chosen");
-    node.textContent = fitted(text, size, 110);
+    write(node, text, size, 110);
     parts.push(node);
   };
   queries.forEach((text, i) => label(text, { x: left - 5, y: top + (i + 0.5) * cell + size * 0.35, "text-anchor": "end" },

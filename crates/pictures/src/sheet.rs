@@ -171,27 +171,23 @@ impl Sheet {
     fn heading(&mut self, heading: &Heading, width: f64) -> f64 {
         let Palette { ink, muted, .. } = self.palette;
         let mut y = MARGIN + 8.0;
-        let room = ((width - 2.0 * MARGIN - 80.0) / 9.0) as usize;
-        for (caption, text) in [("source", &heading.source), ("target", &heading.target)] {
+        let left = MARGIN + 58.0;
+        let room = width - MARGIN - left;
+        for (caption, text, size, colour) in [
+            ("source", &heading.source, 15.0, *ink),
+            ("target", &heading.target, 15.0, *ink),
+            ("model", &heading.model, TEXT, *muted),
+        ] {
             self.svg
                 .text(MARGIN, y, Style::new(TEXT, *muted), caption, None);
-            let shown = label::shortened(text, room);
-            let style = Style::new(15.0, *ink);
-            self.svg.text(MARGIN + 58.0, y, style, &shown, Some(text));
-            y += 24.0;
+            for line in wrapped(text, room / size) {
+                self.svg
+                    .text(left, y, Style::new(size, colour), &line, None);
+                y += size + 9.0;
+            }
         }
-        self.svg
-            .text(MARGIN, y, Style::new(TEXT, *muted), "model", None);
-        let model = label::shortened(&heading.model, room);
-        self.svg.text(
-            MARGIN + 58.0,
-            y,
-            Style::new(TEXT, *muted),
-            &model,
-            Some(&heading.model),
-        );
-        self.scale(y + 16.0);
-        y + 66.0
+        self.scale(y - 6.0);
+        y + 44.0
     }
 
     /// What the colours mean.
@@ -361,6 +357,30 @@ impl Sheet {
             }
         }
     }
+}
+
+/// A text in lines that are at most so wide, in units of its size; a fourth line is not begun.
+fn wrapped(text: &str, room: f64) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in label::visible(text).split_whitespace() {
+        let line = lines.last_mut().expect("there is always one");
+        if !line.is_empty() && fonts::width(line) + fonts::width(word) + 0.4 > room {
+            lines.push(word.to_owned());
+        } else {
+            line.push_str(if line.is_empty() { "" } else { " " });
+            line.push_str(word);
+        }
+    }
+    if lines.len() > 3 {
+        lines.truncate(3);
+        lines[2].push_str(" …");
+    }
+    // One word may be wider than the page.
+    let most = (room / 0.7) as usize;
+    lines
+        .iter()
+        .map(|line| label::shortened(line, most))
+        .collect()
 }
 
 fn percent(weight: f32) -> u32 {

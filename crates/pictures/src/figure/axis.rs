@@ -22,7 +22,7 @@ impl Axis {
             (low, high) = (0.0, 1.0);
         }
         // What is nearly at zero starts there: lengths then mean something.
-        if low > 0.0 && low < 0.35 * high {
+        if (low > 0.0 && low < 0.5 * high) || low.abs() < 1e-9 * high {
             low = 0.0;
         }
         if high - low < f64::EPSILON * high.abs().max(low.abs()).max(1.0) * 8.0 {
@@ -68,18 +68,14 @@ fn round_step(rough: f64) -> f64 {
 
 /// A number with as many decimals as its step has, thousands apart.
 fn number_text(number: f64, step: f64) -> String {
-    if number != 0.0 && (number.abs() >= 1e7 || step < 1e-5) {
+    if number.abs() < step / 1e6 {
+        return "0".to_owned();
+    }
+    if number.abs() >= 1e7 || step < 1e-5 {
         return format!("{number:.1e}");
     }
     let decimals = (-step.log10().floor()).max(0.0) as usize;
-    let text = format!(
-        "{:.decimals$}",
-        if number.abs() < step / 1e6 {
-            0.0
-        } else {
-            number
-        }
-    );
+    let text = format!("{number:.decimals$}");
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
     let digits = whole.trim_start_matches('-').len();
     let mut grouped = String::new();
@@ -108,9 +104,9 @@ mod tests {
         let axis = Axis::around([3.0, 18_000.0].into_iter(), 5);
         assert_eq!(texts(&axis), ["0", "5,000", "10,000", "15,000", "20,000"]);
         let axis = Axis::around([0.0, 0.0014].into_iter(), 4);
-        assert_eq!(texts(&axis), ["0.0000", "0.0005", "0.0010", "0.0015"]);
+        assert_eq!(texts(&axis), ["0", "0.0005", "0.0010", "0.0015"]);
         let axis = Axis::around([-1.0, 1.0].into_iter(), 4);
-        assert_eq!(texts(&axis), ["-1.0", "-0.5", "0.0", "0.5", "1.0"]);
+        assert_eq!(texts(&axis), ["-1.0", "-0.5", "0", "0.5", "1.0"]);
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub fn figure(vocab: usize, epsilons: &[f64]) -> Result<Figure> {
         .collect();
     let values = (0..vocab).flat_map(|truth| target(truth, vocab, *first));
     let curve = |(number, epsilon): (usize, &f64)| {
-        let points = (1..500).map(|i| f64::from(i) / 500.0);
+        let points = (10..500).map(|i| f64::from(i) / 500.0);
         let points = points.map(|p| (p, loss(p, vocab, *epsilon)));
         Curve::new(
             format!("epsilon {epsilon}"),

@@ -79,7 +79,11 @@ pub fn positions(args: PositionsArgs, terminal: &Terminal) -> anyhow::Result<()>
     let table: Vec<f32> = table.into_data().iter::<f32>().collect();
     let dims = match args.dims.is_empty() {
         // Beside each other and far apart.
-        true => [1, 5, 9, 13].map(|part| part * args.d_model / 32).to_vec(),
+        true => {
+            let mut dims = [3, 5, 8, 12].map(|part| part * args.d_model / 32).to_vec();
+            dims.dedup();
+            dims
+        }
         false => args.dims.clone(),
     };
     let figure = plots::positions::figure(&table, args.length, &dims).map_err(usage)?;
