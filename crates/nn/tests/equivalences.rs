@@ -269,3 +269,63 @@ fn parameters_survive_the_weights_file_bit_by_bit() {
     assert!(message.contains("model.safetensors"), "{message}");
     std::fs::remove_dir_all(dir).unwrap();
 }
+
+#[test]
+fn inspection_shows_the_weights_and_probabilities_of_the_forward_pass() {
+    let model = model(&config());
+    let (source, target) = ([5u32, 9, 4, 17], [8u32, 6, 21]);
+    let seen = model.inspect(&source, &target, 3);
+
+    let rows = |ids: &[u32]| pad_rows(&[ids.to_vec()], &Device::flex());
+    let memory = model.encode(rows(&[5, 9, 4, 17, EOS]), &mut Pass::inspection());
+    let decoded = model.decode(rows(&[BOS, 8, 6, 21]), &memory, &mut Pass::inspection());
+    for (seen, layers) in [
+        (&seen.encoder, &memory.weights),
+        (&seen.decoder, &decoded.self_weights),
+        (&seen.cross, &decoded.cross_weights),
+    ] {
+        assert_eq!(seen.len(), layers.len());
+        for (heads, layer) in seen.iter().zip(layers) {
+            assert_eq!(heads.concat(), floats(layer.clone()));
+        }
+    }
+    // Rows sum to 1, and no position sees a later one.
+    for (weights, keys) in seen
+        .encoder
+        .iter()
+        .flatten()
+        .map(|weights| (weights, 5))
+        .chain(seen.decoder.iter().flatten().map(|weights| (weights, 4)))
+        .chain(seen.cross.iter().flatten().map(|weights| (weights, 5)))
+    {
+        for row in weights.chunks(keys) {
+            assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{row:?}");
+        }
+    }
+    for weights in seen.decoder.iter().flatten() {
+        for (query, row) in weights.chunks(4).enumerate() {
+            assert!(
+                row[query + 1..].iter().all(|weight| *weight == 0.0),
+                "{row:?}"
+            );
+        }
+    }
+    // What it thinks comes next is what the search would be told, step by step.
+    let mut state = SearchModel::start(&model, &[vec![5, 9, 4, 17, EOS]]);
+    for ((read, written), step) in [BOS, 8, 6, 21].iter().zip([8, 6, 21, EOS]).zip(&seen.steps) {
+        let log_probs = SearchModel::step(&model, &mut state, &[*read]);
+        let better = log_probs
+            .iter()
+            .filter(|other| **other > log_probs[written as usize])
+            .count();
+        assert_close(&[step.log_prob], &[log_probs[written as usize]], 1e-4);
+        assert_eq!(step.rank, better + 1);
+        assert_eq!(step.best.len(), 3);
+        assert!(step.best.is_sorted_by(|a, b| a.1 >= b.1));
+        assert_close(
+            &[step.best[0].1],
+            &[log_probs.iter().copied().fold(f32::MIN, f32::max)],
+            1e-4,
+        );
+    }
+}

@@ -11,7 +11,8 @@
 //!   [`fingerprint`]; [`batches`] puts pairs of similar length together, shuffled by [`random`].
 //! - [`schedule`] is the learning rate as a function of the step.
 //! - [`checkpoint`] (with [`manifest`] and [`state`]) and [`run_dir`] keep the run on the disk,
-//!   [`metrics_log`] its history; all of them write through [`durable`].
+//!   [`metrics_log`] its history; all of them write through [`durable`]. [`tensorboard`] writes the
+//!   history for TensorBoard too.
 //! - [`error`] holds the one error type.
 
 pub mod average;
@@ -36,6 +37,7 @@ pub mod snapshot;
 mod start;
 pub mod state;
 pub mod synthetic;
+pub mod tensorboard;
 pub mod trainer;
 
 pub use error::{Result, TrainError};

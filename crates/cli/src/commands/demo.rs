@@ -13,7 +13,7 @@ use attentive_train::recipe::Synthetic;
 use attentive_train::synthetic;
 use clap::Args;
 
-use super::train::train;
+use super::train::{Follower, train};
 use crate::arguments::{DeviceArg, positive};
 use crate::exit::Ending;
 use crate::model::LoadedModel;
@@ -61,7 +61,7 @@ pub fn run(args: DemoArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let out = args.out.as_deref().unwrap_or(temporary.path());
 
     terminal.note("A Transformer learns to write lines of letters backwards, from examples alone.");
-    if train(&recipe, out, &args.device.device, terminal)? == Outcome::Interrupted {
+    if train(&recipe, out, &args.device.device, Follower::None, terminal)? == Outcome::Interrupted {
         let advice = match args.out {
             Some(_) => "stopped; the same command goes on from here",
             None => "stopped; nothing was kept, as there was no --out",

@@ -7,6 +7,7 @@ use anyhow::bail;
 use attentive_train::Recipe;
 use attentive_train::events::Outcome;
 use attentive_train::recipe::{Place, RecipeError};
+use attentive_train::tensorboard::TensorBoard;
 use attentive_train::trainer::{self, Session};
 use clap::Args;
 
@@ -28,6 +29,9 @@ pub struct TrainArgs {
     /// Change a value of the recipe; can be given many times
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     set: Vec<String>,
+    /// Write event files for TensorBoard into RUN_DIR/tensorboard too
+    #[arg(long)]
+    tensorboard: bool,
     #[command(flatten)]
     device: DeviceArg,
 }
@@ -37,6 +41,7 @@ Examples:
   attentive train recipes/reverse.toml --out runs/reverse
   attentive train recipes/multi30k-small.toml --out runs/m30k --set data.dir=data/multi30k \\
     --set training.max_minutes=60
+  attentive train recipes/reverse.toml --out runs/reverse --tensorboard
 
 Ctrl-C saves a checkpoint and stops; the same command continues from it, as if nothing had happened.
 The folder holds recipe.toml, metrics.jsonl, checkpoints/, and the links best and last; each of
@@ -46,7 +51,11 @@ these two, and the folder itself, can be given to `translate --model`.";
 pub fn run(args: TrainArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let recipe = Recipe::load(&args.recipe, &args.set).map_err(explained)?;
     let run = args.out.display();
-    match train(&recipe, &args.out, &args.device.device, terminal)? {
+    let follower = match args.tensorboard {
+        true => Follower::TensorBoard,
+        false => Follower::None,
+    };
+    match train(&recipe, &args.out, &args.device.device, follower, terminal)? {
         Outcome::Finished => terminal.note(format_args!("the run {run} is finished")),
         Outcome::StoppedEarly => terminal.note(format_args!(
             "the run {run} ended early: no improvement in {} validations",
@@ -64,11 +73,21 @@ pub fn run(args: TrainArgs, terminal: &Terminal) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Who else is told how training goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Follower {
+    /// Nobody.
+    None,
+    /// TensorBoard, through its event files.
+    TensorBoard,
+}
+
 /// Trains with a progress bar until the recipe, or Ctrl-C, says stop.
 pub fn train(
     recipe: &Recipe,
     out: &Path,
     device: &str,
+    follower: Follower,
     terminal: &Terminal,
 ) -> anyhow::Result<Outcome> {
     let stop = interrupt::stop_flag()?;
@@ -79,7 +98,10 @@ pub fn train(
         stop: &stop,
     };
     let mut progress = TrainingProgress::new(terminal, recipe);
-    let outcome = trainer::train(session, &mut progress);
+    let outcome = match follower {
+        Follower::None => trainer::train(session, &mut progress),
+        Follower::TensorBoard => trainer::train(session, &mut TensorBoard::new(out, &mut progress)),
+    };
     progress.clear();
     Ok(outcome?)
 }

@@ -96,10 +96,7 @@ impl Browser {
             errors: Vec::new(),
             _profile: profile,
         };
-        let target = browser.call(
-            "Target.createTarget",
-            json!({ "url": "about:blank", "width": width, "height": height }),
-        );
+        let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }));
         let attached = browser.call(
             "Target.attachToTarget",
             json!({ "targetId": target["targetId"], "flatten": true }),
@@ -108,6 +105,9 @@ impl Browser {
             .as_str()
             .expect("a session")
             .to_owned();
+        let size =
+            json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        browser.call("Emulation.setDeviceMetricsOverride", size);
         for domain in ["Page", "Runtime", "Log", "Network"] {
             browser.call(&format!("{domain}.enable"), json!({}));
         }
