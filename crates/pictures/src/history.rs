@@ -4,7 +4,7 @@
 //! an end is one that is being written. Neighbour: [`crate::plots::training`] draws it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
 
@@ -106,14 +106,14 @@ impl History {
     }
 }
 
-/// The folder that the file lies in.
+/// The folder that the file lies in, by the name that it was given.
 fn name_of(file: &Path) -> String {
-    let file: PathBuf = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let folder = file.parent().and_then(Path::file_name);
-    folder.map_or_else(
-        || "run".to_owned(),
-        |name| name.to_string_lossy().into_owned(),
-    )
+    let named = |file: &Path| Some(file.parent()?.file_name()?.to_string_lossy().into_owned());
+    // The folder itself may have been given as `.`.
+    let whole = || named(&fs::canonicalize(file).ok()?);
+    named(file)
+        .or_else(whole)
+        .unwrap_or_else(|| "run".to_owned())
 }
 
 #[cfg(test)]

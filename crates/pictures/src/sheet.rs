@@ -375,12 +375,18 @@ fn wrapped(text: &str, room: f64) -> Vec<String> {
         lines.truncate(3);
         lines[2].push_str(" …");
     }
-    // One word may be wider than the page.
-    let most = (room / 0.7) as usize;
-    lines
-        .iter()
-        .map(|line| label::shortened(line, most))
-        .collect()
+    lines.iter().map(|line| fitted(line, room)).collect()
+}
+
+/// A text that is at most so wide; one word may be wider than the page.
+fn fitted(text: &str, room: f64) -> String {
+    let mut columns = text.chars().count() * 2;
+    let mut shown = text.to_owned();
+    while fonts::width(&shown) > room && columns > 1 {
+        columns -= 1;
+        shown = label::shortened(text, columns);
+    }
+    shown
 }
 
 fn percent(weight: f32) -> u32 {
@@ -490,6 +496,24 @@ mod tests {
                 assert!(shown.contains(&text), "{text} is not in {shown:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_long_sentence_is_told_whole_in_several_lines() {
+        let words: Vec<&str> = "Ein kleiner Hund rennt über die grüne Wiese und fängt einen Ball"
+            .split(' ')
+            .collect();
+        let lines = wrapped(&words.join(" "), 20.0);
+        assert!(
+            lines.len() > 1 && lines.join(" ").split(' ').eq(words),
+            "{lines:?}"
+        );
+        let wide = wrapped(&"w".repeat(200), 20.0);
+        assert!(
+            fonts::width(&wide[0]) <= 20.0 && wide[0].ends_with('…'),
+            "{wide:?}"
+        );
+        assert!(wrapped(&"wort ".repeat(200), 20.0)[2].ends_with('…'));
     }
 
     #[test]

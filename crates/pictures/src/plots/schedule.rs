@@ -21,7 +21,7 @@ pub fn figure(curves: Vec<(String, Vec<(usize, f64)>)>) -> Figure {
     Figure {
         title: "Learning rate".to_owned(),
         panels: vec![Panel {
-            title: String::new(),
+            title: "How fast each step learns".to_owned(),
             x_label: "step".to_owned(),
             y_label: "learning rate".to_owned(),
             content: Content::Curves(curves.into_iter().enumerate().map(curve).collect()),

@@ -348,3 +348,36 @@ fn two_to_sixty_tokens_fit_and_nasty_ones_are_only_text() {
         assert!(browser.errors.is_empty(), "{name}: {:?}", browser.errors);
     }
 }
+
+/// Not a check: makes the pictures of `docs/gallery.md` out of the page that `ATTENTIVE_PAGE` names.
+#[test]
+#[ignore = "makes pictures; see docs/make-gallery"]
+fn screenshots_of_every_view() {
+    let page = std::env::var("ATTENTIVE_PAGE").expect("ATTENTIVE_PAGE names a page");
+    let page = std::fs::canonicalize(page).expect("the page is there");
+    let mut browser = Browser::start(devtools::find().expect("a browser"), 1500, 900);
+    browser.open(&format!("file://{}", page.display()));
+    keep(&mut browser, "page-cross-mean");
+    browser.click("input[name=head][value='1'] + span");
+    browser.hover("[data-token=query-4]");
+    keep(&mut browser, "page-pointing");
+    browser.hover("#model");
+    browser.click("input[name=kind][value='1'] + span");
+    browser.click("input[name=head][value=mean] + span");
+    browser.press("ArrowDown");
+    for _ in 0..5 {
+        browser.press("ArrowRight");
+    }
+    keep(&mut browser, "page-decoder-stepping");
+    browser.click("input[name=kind][value='0'] + span");
+    browser.click("input[name=layer][value='0'] + span");
+    browser.press("Escape");
+    keep(&mut browser, "page-encoder");
+    browser.press("t");
+    browser.click("input[name=kind][value='2'] + span");
+    browser.click("input[name=layer][value='2'] + span");
+    browser.click("input[name=head][value=rollout] + span");
+    browser.press("w");
+    keep(&mut browser, "page-rollout-words-dark");
+    assert!(browser.errors.is_empty(), "{:?}", browser.errors);
+}
