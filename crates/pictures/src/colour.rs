@@ -74,8 +74,8 @@ impl ColourMap {
     /// The colour of a number from 0 to 1; whatever is outside gets the nearer end.
     pub fn at(&self, value: f32) -> Colour {
         let last = (self.0.len() - 1) as f32;
-        // `max` turns NaN into 0.
-        self.0[(value.max(0.0).min(1.0) * last).round() as usize]
+        // NaN survives until it becomes an index, which is then 0.
+        self.0[(value.clamp(0.0, 1.0) * last).round() as usize]
     }
 
     /// Two halves that meet in one colour.
