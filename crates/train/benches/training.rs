@@ -1,12 +1,13 @@
 //! The training step alone, timed: the Rust side of `benchmarks/run training`.
 //!
 //! `training batches FILE ...` plans real batches and writes them for both contenders;
-//! `training time FILE ...` trains on them and prints one JSON line. The model, the loss and the optimiser
-//! are the trainer's own; reading, validating and saving are left out on both sides.
+//! `training time FILE ...` trains on them and prints one JSON line; `training peak` times one large matrix
+//! product. The model, the loss and the optimiser are the trainer's own; reading, validating and saving are
+//! left out on both sides.
 
 use std::{path::PathBuf, time::Instant};
 
-use attentive_nn::{models::transformer::Transformer, parameters, pass::Pass};
+use attentive_nn::{models::transformer::Transformer, ops::project, parameters, pass::Pass};
 use attentive_runtime::config::{ModelConfig, NormPlacement, Preset, Tying};
 use attentive_train::{
     Recipe,
@@ -15,7 +16,7 @@ use attentive_train::{
     forward::batch_loss,
     optimizer::{Adam, global_norm},
 };
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 #[global_allocator]
@@ -63,8 +64,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             rayon::scope(|_| time(file, warm_up).map_err(|error| error.to_string()))
                 .map_err(Into::into)
         }
+        ["peak"] => {
+            println!("{}", rayon::scope(|_| matrix_peak()));
+            Ok(())
+        }
         _ => Err(
-            "usage: training batches PRESET DATA COUNT FILE | training time FILE WARM_UP".into(),
+            "usage: training batches PRESET DATA COUNT FILE | training time FILE WARM_UP | training peak"
+                .into(),
         ),
     }
 }
@@ -185,6 +191,21 @@ fn time(file: &str, warm_up: usize) -> Result<(), Box<dyn std::error::Error>> {
         })
     );
     Ok(())
+}
+
+/// The median speed of a product of two 2048 x 2048 matrices, in GFLOPS.
+fn matrix_peak() -> f64 {
+    const SIZE: usize = 2048;
+    let matrix = Tensor::<2>::ones([SIZE, SIZE], &Device::flex());
+    let mut speeds: Vec<f64> = (0..12)
+        .map(|_| {
+            let start = Instant::now();
+            std::hint::black_box(project(matrix.clone(), matrix.clone()));
+            2.0 * (SIZE as f64).powi(3) / start.elapsed().as_secs_f64() / 1e9
+        })
+        .collect();
+    speeds.sort_by(f64::total_cmp);
+    speeds[speeds.len() / 2]
 }
 
 /// The most memory that the process held, as the kernel counts it.

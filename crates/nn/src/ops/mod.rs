@@ -11,11 +11,13 @@ mod dropout;
 mod feed;
 mod fused;
 mod layer_norm;
+#[cfg(test)]
+mod learning_curve;
 mod linear;
 mod loss;
 mod simd;
 
-pub use adam::{AdamStep, adam_update, sum_of_squares};
+pub use adam::{AdamStep, adam_update, blend, sum_of_squares};
 pub(crate) use attention::attention;
 pub use dropout::dropout;
 pub use feed::{bias_relu_dropout, dropout_add};
