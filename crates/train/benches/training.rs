@@ -7,7 +7,12 @@
 
 use std::{path::PathBuf, time::Instant};
 
-use attentive_nn::{models::transformer::Transformer, ops::project, parameters, pass::Pass};
+use attentive_nn::{
+    models::transformer::Transformer,
+    ops::{Precision, project, with_precision},
+    parameters,
+    pass::Pass,
+};
 use attentive_runtime::config::{ModelConfig, NormPlacement, Preset, Tying};
 use attentive_train::{
     Recipe,
@@ -59,9 +64,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     match words[..] {
         ["batches", preset, data, count, file] => write_batches(preset, data, count.parse()?, file),
         // Inside the pool, as the binary does it.
-        ["time", file, warm_up] => {
+        ["time", file, warm_up, ref precision @ ..] => {
             let warm_up = warm_up.parse()?;
-            rayon::scope(|_| time(file, warm_up).map_err(|error| error.to_string()))
+            let precision = match precision {
+                ["bf16"] => Precision::Bf16,
+                _ => Precision::F32,
+            };
+            rayon::scope(|_| time(file, warm_up, precision).map_err(|error| error.to_string()))
                 .map_err(Into::into)
         }
         ["peak"] => {
@@ -69,7 +78,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Ok(())
         }
         _ => Err(
-            "usage: training batches PRESET DATA COUNT FILE | training time FILE WARM_UP | training peak"
+            "usage: training batches PRESET DATA COUNT FILE | training time FILE WARM_UP [bf16] | training peak"
                 .into(),
         ),
     }
@@ -129,7 +138,11 @@ fn write_batches(
 }
 
 /// One pass over the batches; the first `warm_up` are not timed.
-fn time(file: &str, warm_up: usize) -> Result<(), Box<dyn std::error::Error>> {
+fn time(
+    file: &str,
+    warm_up: usize,
+    precision: Precision,
+) -> Result<(), Box<dyn std::error::Error>> {
     let work: Work = serde_json::from_slice(&std::fs::read(file)?)?;
     let config = ModelConfig {
         d_model: work.d_model,
@@ -160,12 +173,10 @@ fn time(file: &str, warm_up: usize) -> Result<(), Box<dyn std::error::Error>> {
             tgt_len: rows.tgt_len,
             pairs: (0..rows.rows).collect(),
         };
-        let loss = batch_loss(
-            &model,
-            &batch,
-            work.label_smoothing,
-            &mut Pass::training(1, index as u64),
-        );
+        let pass = &mut Pass::training(1, index as u64);
+        let loss = with_precision(precision, || {
+            batch_loss(&model, &batch, work.label_smoothing, pass)
+        });
         loss_sum = f64::from(loss.objective.clone().into_scalar::<f32>()) / rows.tokens as f64;
         let gradients = parameters::gradients(&model, loss.objective.backward());
         let norm = global_norm(&gradients) / rows.tokens as f64;

@@ -5,6 +5,8 @@
 
 mod adam;
 mod attention;
+#[cfg(target_arch = "x86_64")]
+mod bf16;
 #[cfg(test)]
 pub(crate) mod check;
 mod dropout;
@@ -15,6 +17,7 @@ mod layer_norm;
 mod learning_curve;
 mod linear;
 mod loss;
+mod matrix;
 mod simd;
 
 pub use adam::{AdamStep, adam_update, blend, sum_of_squares};
@@ -25,3 +28,4 @@ pub(crate) use fused::on_cpu;
 pub use layer_norm::layer_norm;
 pub use linear::{affine, project};
 pub use loss::{SmoothedLoss, smoothed_loss};
+pub use matrix::{Precision, with_precision};
