@@ -1,12 +1,18 @@
 //! The training step alone, timed: the Rust side of `benchmarks/run training`.
 //!
 //! `training batches FILE ...` plans real batches and writes them for both contenders;
-//! `training time FILE ...` trains on them and prints one JSON line. The model, the loss and the optimiser
-//! are the trainer's own; reading, validating and saving are left out on both sides.
+//! `training time FILE ...` trains on them and prints one JSON line; `training peak` times one large matrix
+//! product. The model, the loss and the optimiser are the trainer's own; reading, validating and saving are
+//! left out on both sides.
 
 use std::{path::PathBuf, time::Instant};
 
-use attentive_nn::{models::transformer::Transformer, parameters, pass::Pass};
+use attentive_nn::{
+    models::transformer::Transformer,
+    ops::{Precision, project, with_precision},
+    parameters,
+    pass::Pass,
+};
 use attentive_runtime::config::{ModelConfig, NormPlacement, Preset, Tying};
 use attentive_train::{
     Recipe,
@@ -15,7 +21,7 @@ use attentive_train::{
     forward::batch_loss,
     optimizer::{Adam, global_norm},
 };
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 #[global_allocator]
@@ -58,13 +64,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     match words[..] {
         ["batches", preset, data, count, file] => write_batches(preset, data, count.parse()?, file),
         // Inside the pool, as the binary does it.
-        ["time", file, warm_up] => {
+        ["time", file, warm_up, ref precision @ ..] => {
             let warm_up = warm_up.parse()?;
-            rayon::scope(|_| time(file, warm_up).map_err(|error| error.to_string()))
+            let precision = match precision {
+                ["bf16"] => Precision::Bf16,
+                _ => Precision::F32,
+            };
+            rayon::scope(|_| time(file, warm_up, precision).map_err(|error| error.to_string()))
                 .map_err(Into::into)
         }
+        ["peak"] => {
+            println!("{}", rayon::scope(|_| matrix_peak()));
+            Ok(())
+        }
         _ => Err(
-            "usage: training batches PRESET DATA COUNT FILE | training time FILE WARM_UP".into(),
+            "usage: training batches PRESET DATA COUNT FILE | training time FILE WARM_UP [bf16] | training peak"
+                .into(),
         ),
     }
 }
@@ -123,7 +138,11 @@ fn write_batches(
 }
 
 /// One pass over the batches; the first `warm_up` are not timed.
-fn time(file: &str, warm_up: usize) -> Result<(), Box<dyn std::error::Error>> {
+fn time(
+    file: &str,
+    warm_up: usize,
+    precision: Precision,
+) -> Result<(), Box<dyn std::error::Error>> {
     let work: Work = serde_json::from_slice(&std::fs::read(file)?)?;
     let config = ModelConfig {
         d_model: work.d_model,
@@ -154,12 +173,10 @@ fn time(file: &str, warm_up: usize) -> Result<(), Box<dyn std::error::Error>> {
             tgt_len: rows.tgt_len,
             pairs: (0..rows.rows).collect(),
         };
-        let loss = batch_loss(
-            &model,
-            &batch,
-            work.label_smoothing,
-            &mut Pass::training(1, index as u64),
-        );
+        let pass = &mut Pass::training(1, index as u64);
+        let loss = with_precision(precision, || {
+            batch_loss(&model, &batch, work.label_smoothing, pass)
+        });
         loss_sum = f64::from(loss.objective.clone().into_scalar::<f32>()) / rows.tokens as f64;
         let gradients = parameters::gradients(&model, loss.objective.backward());
         let norm = global_norm(&gradients) / rows.tokens as f64;
@@ -185,6 +202,21 @@ fn time(file: &str, warm_up: usize) -> Result<(), Box<dyn std::error::Error>> {
         })
     );
     Ok(())
+}
+
+/// The median speed of a product of two 2048 x 2048 matrices, in GFLOPS.
+fn matrix_peak() -> f64 {
+    const SIZE: usize = 2048;
+    let matrix = Tensor::<2>::ones([SIZE, SIZE], &Device::flex());
+    let mut speeds: Vec<f64> = (0..12)
+        .map(|_| {
+            let start = Instant::now();
+            std::hint::black_box(project(matrix.clone(), matrix.clone()));
+            2.0 * (SIZE as f64).powi(3) / start.elapsed().as_secs_f64() / 1e9
+        })
+        .collect();
+    speeds.sort_by(f64::total_cmp);
+    speeds[speeds.len() / 2]
 }
 
 /// The most memory that the process held, as the kernel counts it.

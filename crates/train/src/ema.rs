@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use attentive_nn::{models::transformer::Transformer, parameters};
+use attentive_nn::{models::transformer::Transformer, ops::blend, parameters};
 use burn::tensor::Tensor;
 
 /// Averaged parameters by name.
@@ -36,7 +36,7 @@ impl Ema {
         let decay = self.decay.min((1.0 + step as f64) / (10.0 + step as f64));
         for parameter in parameters::named(model) {
             if let Some(old) = self.values.remove(&parameter.name) {
-                let new = old.mul_scalar(decay) + parameter.values.mul_scalar(1.0 - decay);
+                let new = blend(old, decay, parameter.values, 1.0 - decay);
                 self.values.insert(parameter.name, new);
             }
         }

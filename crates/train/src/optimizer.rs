@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use attentive_nn::{
     models::transformer::Transformer,
-    ops::{AdamStep, adam_update, sum_of_squares},
+    ops::{AdamStep, adam_update, blend, sum_of_squares},
     parameters,
 };
 use burn::tensor::Tensor;
@@ -93,7 +93,7 @@ impl Adam {
 pub fn accumulate(total: &mut Gradients, new: Gradients) {
     for (name, gradient) in new {
         let sum = match total.remove(&name) {
-            Some(old) => old + gradient,
+            Some(old) => blend(old, 1.0, gradient, 1.0),
             None => gradient,
         };
         total.insert(name, sum);

@@ -3,13 +3,15 @@
 //! No state: a continued run asks for step 5001 and gets what an uninterrupted one got. The values
 //! come from the recipe's `[schedule]`; the trainer asks once per step.
 
-use crate::recipe::{ScheduleKind, ScheduleSection};
+use crate::recipe::{ScheduleKind, ScheduleSection, ScheduleUnit};
 
 /// A learning-rate curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
     settings: ScheduleSection,
     d_model: usize,
+    /// What one step counts for in the schedule's unit.
+    stride: usize,
 }
 
 impl Schedule {
@@ -18,12 +20,22 @@ impl Schedule {
         Schedule {
             settings: settings.clone(),
             d_model,
+            stride: 1,
         }
+    }
+
+    /// The same curve for a run that makes a step of so many batches.
+    pub fn accumulating(mut self, batches: usize) -> Self {
+        self.stride = match self.settings.unit {
+            ScheduleUnit::Steps => 1,
+            ScheduleUnit::Batches => batches,
+        };
+        self
     }
 
     /// The rate of a step; the first step is 1, and 0 counts as 1.
     pub fn rate(&self, step: usize) -> f64 {
-        let step = step.max(1) as f64;
+        let step = (step * self.stride).max(1) as f64;
         let warmup = self.settings.warmup as f64;
         let ScheduleSection {
             factor,
@@ -71,6 +83,18 @@ mod tests {
         );
         let highest = (0..20_000).max_by(|&a, &b| noam.rate(a).total_cmp(&noam.rate(b)));
         assert_eq!(highest, Some(3000));
+    }
+
+    #[test]
+    fn a_schedule_of_batches_runs_faster_than_its_steps() {
+        let by_steps = schedule(ScheduleKind::Noam, |_| ());
+        let by_batches = schedule(ScheduleKind::Noam, |s| s.unit = ScheduleUnit::Batches);
+        assert_eq!(by_batches.clone().rate(30), by_steps.rate(30));
+        assert_eq!(by_batches.accumulating(10).rate(30), by_steps.rate(300));
+        assert_eq!(
+            by_steps.clone().accumulating(10).rate(30),
+            by_steps.rate(30)
+        );
     }
 
     #[test]

@@ -49,7 +49,8 @@ const BAD_STEPS_LIMIT: u64 = 5;
 /// Trains until the recipe's end, early stopping or a request to stop.
 pub fn train(session: Session<'_>, observer: &mut dyn Observer) -> Result<Outcome> {
     let ready = prepare(&session, observer)?;
-    let schedule = Schedule::new(&session.recipe.schedule, ready.config.d_model);
+    let schedule = Schedule::new(&session.recipe.schedule, ready.config.d_model)
+        .accumulating(session.recipe.training.accumulate);
     let now = Instant::now();
     let mut trainer = Trainer {
         before: ready.snapshot.state.seconds,

@@ -1,8 +1,27 @@
 //! Test support: a fused operation beside its composed form, outputs and gradients.
 
+use std::cell::Cell;
+
 use burn::tensor::{Device, Tensor, TensorData};
 
 use crate::noise::mix;
+
+thread_local! {
+    static ONLY_COMPOSED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread runs composed forms on the CPU, too.
+pub(crate) fn only_composed() -> bool {
+    ONLY_COMPOSED.get()
+}
+
+/// Runs `work` with every operation in its composed form.
+pub(crate) fn with_composed_forms<T>(work: impl FnOnce() -> T) -> T {
+    ONLY_COMPOSED.set(true);
+    let result = work();
+    ONLY_COMPOSED.set(false);
+    result
+}
 
 /// Values in -1..1 that depend on `seed` only, flattened.
 pub(crate) fn random<const D: usize>(shape: [usize; D], seed: u64) -> Vec<f32> {
@@ -52,6 +71,7 @@ pub(crate) fn assert_same_gradients<const N: usize, const D: usize>(
     }
 }
 
-fn floats<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+/// The tensor's values on the host.
+pub(crate) fn floats<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().iter::<f32>().collect()
 }

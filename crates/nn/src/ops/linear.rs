@@ -3,13 +3,16 @@
 //! The CPU backend's own product fills its result with zeros and copies it before it computes; for the
 //! logits of a batch that is more than a hundred megabytes of traffic for nothing. Here the bias is the
 //! first value of the result, and the gradient of a transposed weight (a tied embedding) is laid out
-//! like the weight itself. The product is the `gemm` crate's, the same that the backend uses.
-//! Neighbours: [`crate::layers::linear`] and the feed-forward layer.
+//! like the weight itself. Neighbours: [`super::matrix`] multiplies; [`crate::layers::linear`] and the
+//! feed-forward layer are made of these.
 
 use burn::{backend::flex::FlexTensor, tensor::Tensor};
 use rayon::prelude::*;
 
-use super::fused::{CpuOp, apply, contiguous, on_cpu, tensor_like, total};
+use super::{
+    fused::{CpuOp, apply, contiguous, on_cpu, tensor_like, total},
+    matrix::{Matrix, Precision, add_product, dense, precision, product},
+};
 
 /// `x W + b` over the last axis: `x` `[.., d_input]`, `weight` `[d_input, d_output]`.
 pub fn affine<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Tensor<1>) -> Tensor<D> {
@@ -22,7 +25,7 @@ pub fn affine<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Tensor<1>) 
             weight.into_dispatch(),
             bias.into_dispatch(),
         ];
-        return apply::<_, 3, 2>(Affine, tracked, inputs).reshape(shape);
+        return apply::<_, 3, 2>(Affine(precision()), tracked, inputs).reshape(shape);
     }
     (x.matmul(weight) + bias.unsqueeze()).reshape(shape)
 }
@@ -34,7 +37,7 @@ pub fn project<const D: usize>(x: Tensor<D>, weight: Tensor<2>) -> Tensor<D> {
     if on_cpu(&x.device()) {
         let tracked = x.is_autodiff();
         let inputs = [x.into_dispatch(), weight.into_dispatch()];
-        return apply::<_, 2, 2>(Project, tracked, inputs).reshape(shape);
+        return apply::<_, 2, 2>(Project(precision()), tracked, inputs).reshape(shape);
     }
     x.matmul(weight).reshape(shape)
 }
@@ -53,24 +56,24 @@ fn rows<const D: usize>(x: Tensor<D>) -> Tensor<2> {
 }
 
 #[derive(Debug, Clone)]
-struct Project;
+struct Project(Precision);
 
 impl CpuOp<2> for Project {
     type Saved = [FlexTensor; 2];
 
     fn forward(&self, [x, weight]: [FlexTensor; 2]) -> (FlexTensor, Self::Saved) {
         let (x, weight) = (contiguous(x), dense(weight));
-        let output = product(Matrix::of(&x), Matrix::of(&weight));
+        let output = product(Matrix::of(&x), Matrix::of(&weight), self.0);
         (matrix(output, &x, &weight), [x, weight])
     }
 
     fn backward(&self, [x, weight]: Self::Saved, gradient: FlexTensor) -> [FlexTensor; 2] {
-        input_gradients(&x, &weight, &contiguous(gradient))
+        input_gradients(&x, &weight, &contiguous(gradient), self.0)
     }
 }
 
 #[derive(Debug, Clone)]
-struct Affine;
+struct Affine(Precision);
 
 impl CpuOp<3> for Affine {
     type Saved = [FlexTensor; 3];
@@ -79,135 +82,35 @@ impl CpuOp<3> for Affine {
         let (x, weight, bias) = (contiguous(x), dense(weight), contiguous(bias));
         let (left, right) = (Matrix::of(&x), Matrix::of(&weight));
         let mut output = repeated(bias.storage::<f32>(), left.rows);
-        multiply(output.as_mut_ptr(), left, right, Destination::Add);
+        add_product(&mut output, left, right, self.0);
         (matrix(output, &x, &weight), [x, weight, bias])
     }
 
     fn backward(&self, [x, weight, bias]: Self::Saved, gradient: FlexTensor) -> [FlexTensor; 3] {
         let gradient = contiguous(gradient);
-        let [d_x, d_weight] = input_gradients(&x, &weight, &gradient);
+        let [d_x, d_weight] = input_gradients(&x, &weight, &gradient, self.0);
         let d_bias = column_sums(gradient.storage::<f32>(), bias.storage::<f32>().len());
         [d_x, d_weight, tensor_like(&bias, d_bias)]
     }
 }
 
 /// `dX = dY Wᵀ` and `dW = Xᵀ dY`, the latter in the memory order of the weight.
-fn input_gradients(x: &FlexTensor, weight: &FlexTensor, gradient: &FlexTensor) -> [FlexTensor; 2] {
+fn input_gradients(
+    x: &FlexTensor,
+    weight: &FlexTensor,
+    gradient: &FlexTensor,
+    precision: Precision,
+) -> [FlexTensor; 2] {
     let (left, right, output) = (Matrix::of(x), Matrix::of(weight), Matrix::of(gradient));
-    let d_x = tensor_like(x, product(output, right.transposed()));
+    let d_x = tensor_like(x, product(output, right.transposed(), precision));
     let d_weight = match weight.is_contiguous() {
-        true => tensor_like(weight, product(left.transposed(), output)),
+        true => tensor_like(weight, product(left.transposed(), output, precision)),
         false => {
             let turned = weight.transpose(0, 1);
-            tensor_like(&turned, product(output.transposed(), left)).transpose(0, 1)
+            tensor_like(&turned, product(output.transposed(), left, precision)).transpose(0, 1)
         }
     };
     [d_x, d_weight]
-}
-
-/// A matrix somewhere in memory.
-#[derive(Clone, Copy)]
-struct Matrix<'a> {
-    values: &'a [f32],
-    rows: usize,
-    columns: usize,
-    row_stride: isize,
-    column_stride: isize,
-}
-
-impl<'a> Matrix<'a> {
-    /// The tensor's storage is exactly this matrix, by rows or by columns (see [`dense`]).
-    fn of(tensor: &'a FlexTensor) -> Self {
-        let (shape, strides) = (tensor.layout().shape(), tensor.layout().strides());
-        Self {
-            values: tensor.storage::<f32>(),
-            rows: shape[0],
-            columns: shape[1],
-            row_stride: strides[0],
-            column_stride: strides[1],
-        }
-    }
-
-    fn transposed(self) -> Self {
-        Self {
-            rows: self.columns,
-            columns: self.rows,
-            row_stride: self.column_stride,
-            column_stride: self.row_stride,
-            ..self
-        }
-    }
-}
-
-/// Whether a product replaces what stands in its destination or is added to it.
-#[derive(Clone, Copy, PartialEq)]
-enum Destination {
-    Replace,
-    Add,
-}
-
-/// A new matrix by rows.
-fn product(left: Matrix, right: Matrix) -> Vec<f32> {
-    let size = left.rows * right.columns;
-    let mut output = Vec::with_capacity(size);
-    multiply(output.as_mut_ptr(), left, right, Destination::Replace);
-    // SAFETY: `multiply` has written all `size` elements, which the capacity holds.
-    unsafe { output.set_len(size) };
-    output
-}
-
-/// Products smaller than this run on one thread.
-const PARALLEL: usize = 192 * 192 * 192;
-
-/// `output` has room for `left.rows * right.columns` numbers, by rows; with [`Destination::Add`] they are
-/// initialised.
-fn multiply(output: *mut f32, left: Matrix, right: Matrix, destination: Destination) {
-    assert_eq!(
-        left.columns, right.rows,
-        "a product of matrices that do not fit"
-    );
-    assert_eq!(left.values.len(), left.rows * left.columns);
-    assert_eq!(right.values.len(), right.rows * right.columns);
-    let (m, n, k) = (left.rows, right.columns, left.columns);
-    let parallelism = match m * n * k >= PARALLEL {
-        true => gemm::Parallelism::Rayon(0),
-        false => gemm::Parallelism::None,
-    };
-    // SAFETY: both inputs cover their whole slices (asserted above, and their strides are a permutation
-    // of a dense matrix's); the caller vouches for the output.
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            k,
-            output,
-            1,
-            n as isize,
-            destination == Destination::Add,
-            left.values.as_ptr(),
-            left.column_stride,
-            left.row_stride,
-            right.values.as_ptr(),
-            right.column_stride,
-            right.row_stride,
-            1.0f32,
-            1.0f32,
-            false,
-            false,
-            false,
-            parallelism,
-        );
-    }
-}
-
-/// The tensor with its storage covered exactly, by rows or by columns; copied only if it must be.
-fn dense(weight: FlexTensor) -> FlexTensor {
-    let turned = weight.transpose(0, 1);
-    let whole = turned.layout().num_elements() * size_of::<f32>() == turned.bytes().len();
-    match whole && turned.is_contiguous() {
-        true => weight,
-        false => contiguous(weight),
-    }
 }
 
 /// `output` as a matrix with the rows of `x` and the columns of `weight`.

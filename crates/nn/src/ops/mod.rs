@@ -5,17 +5,22 @@
 
 mod adam;
 mod attention;
+#[cfg(target_arch = "x86_64")]
+mod bf16;
 #[cfg(test)]
 pub(crate) mod check;
 mod dropout;
 mod feed;
 mod fused;
 mod layer_norm;
+#[cfg(test)]
+mod learning_curve;
 mod linear;
 mod loss;
+mod matrix;
 mod simd;
 
-pub use adam::{AdamStep, adam_update, sum_of_squares};
+pub use adam::{AdamStep, adam_update, blend, sum_of_squares};
 pub(crate) use attention::attention;
 pub use dropout::dropout;
 pub use feed::{bias_relu_dropout, dropout_add};
@@ -23,3 +28,4 @@ pub(crate) use fused::on_cpu;
 pub use layer_norm::layer_norm;
 pub use linear::{affine, project};
 pub use loss::{SmoothedLoss, smoothed_loss};
+pub use matrix::{Precision, with_precision};

@@ -9,7 +9,8 @@ use attentive_text::tokenizer::TokenizerKind;
 
 use super::sections::{
     BestBy, Checkpoints, Data, LossKind, Model, Optimizer, OptimizerKind, ScheduleKind,
-    ScheduleSection, Synthetic, SyntheticTask, TokenizerSection, Training, Validation,
+    ScheduleSection, ScheduleUnit, Synthetic, SyntheticTask, TokenizerSection, Training,
+    Validation,
 };
 
 impl Default for Data {
@@ -95,6 +96,7 @@ impl Default for ScheduleSection {
     fn default() -> Self {
         ScheduleSection {
             kind: ScheduleKind::Noam,
+            unit: ScheduleUnit::Steps,
             factor: 1.0,
             learning_rate: 1e-3,
             warmup: 4000,

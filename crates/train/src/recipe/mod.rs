@@ -21,7 +21,8 @@ pub use compare::FREE_ON_RESUME;
 pub use error::{Place, Problem, RecipeError};
 pub use sections::{
     BestBy, Checkpoints, Data, LossKind, Model, Optimizer, OptimizerKind, ScheduleKind,
-    ScheduleSection, Synthetic, SyntheticTask, TokenizerSection, Training, Validation,
+    ScheduleSection, ScheduleUnit, Synthetic, SyntheticTask, TokenizerSection, Training,
+    Validation,
 };
 
 /// A complete, checked training configuration; every value that a file left out is filled in.

@@ -191,6 +191,8 @@ pub enum OptimizerKind {
 pub struct ScheduleSection {
     /// The shape of the curve.
     pub kind: ScheduleKind,
+    /// What `warmup` and `total_steps` count.
+    pub unit: ScheduleUnit,
     /// Multiplies the curve of `noam`.
     pub factor: f64,
     /// The highest rate of every other kind.
@@ -201,6 +203,16 @@ pub struct ScheduleSection {
     pub total_steps: usize,
     /// `cosine` and `inverse_sqrt` do not fall below this after the warm-up.
     pub min_learning_rate: f64,
+}
+
+/// What the schedule counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScheduleUnit {
+    /// Steps of the optimiser.
+    Steps,
+    /// Batches, of which `training.accumulate` make a step, as the Annotated Transformer counts.
+    Batches,
 }
 
 /// The shape of the learning-rate curve.

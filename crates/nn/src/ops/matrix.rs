@@ -1,0 +1,220 @@
+//! Matrix products on the CPU, straight into the memory of the result.
+//!
+//! In f32 the product is the `gemm` crate's, the same that the CPU backend uses; in bf16 it is ours
+//! ([`super::bf16`]). Which of them runs is said once for a whole forward pass, [`with_precision`], and an
+//! operation remembers it for its backward pass. Neighbour: [`super::linear`].
+
+use std::cell::Cell;
+
+use burn::backend::flex::FlexTensor;
+use serde::{Deserialize, Serialize};
+
+use super::fused::contiguous;
+
+/// How precise the factors of a matrix product are; sums are always in f32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Precision {
+    /// As they are.
+    #[default]
+    F32,
+    /// Rounded to bf16: faster on processors that have it, see [`Precision::available`].
+    Bf16,
+}
+
+impl Precision {
+    /// Whether this processor has it.
+    pub fn available(self) -> bool {
+        match self {
+            Precision::F32 => true,
+            #[cfg(target_arch = "x86_64")]
+            Precision::Bf16 => super::bf16::supported(),
+            #[cfg(not(target_arch = "x86_64"))]
+            Precision::Bf16 => false,
+        }
+    }
+}
+
+thread_local! {
+    static PRECISION: Cell<Precision> = const { Cell::new(Precision::F32) };
+}
+
+/// Runs `work`, a forward pass, with linear maps of this precision where it is available on the CPU; other
+/// devices compute as their tensors are.
+pub fn with_precision<T>(precision: Precision, work: impl FnOnce() -> T) -> T {
+    let before = PRECISION.replace(precision);
+    let result = work();
+    PRECISION.set(before);
+    result
+}
+
+/// What the pass that runs on this thread asks for, as far as it is available.
+pub(super) fn precision() -> Precision {
+    let wanted = PRECISION.get();
+    if wanted.available() {
+        wanted
+    } else {
+        Precision::F32
+    }
+}
+
+/// A matrix somewhere in memory.
+#[derive(Clone, Copy)]
+pub(super) struct Matrix<'a> {
+    pub(super) values: &'a [f32],
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) row_stride: isize,
+    pub(super) column_stride: isize,
+}
+
+impl<'a> Matrix<'a> {
+    /// The tensor's storage is exactly this matrix, by rows or by columns (see [`dense`]).
+    pub(super) fn of(tensor: &'a FlexTensor) -> Self {
+        let (shape, strides) = (tensor.layout().shape(), tensor.layout().strides());
+        Self {
+            values: tensor.storage::<f32>(),
+            rows: shape[0],
+            columns: shape[1],
+            row_stride: strides[0],
+            column_stride: strides[1],
+        }
+    }
+
+    pub(super) fn transposed(self) -> Self {
+        Self {
+            rows: self.columns,
+            columns: self.rows,
+            row_stride: self.column_stride,
+            column_stride: self.row_stride,
+            ..self
+        }
+    }
+}
+
+/// The tensor with its storage covered exactly, by rows or by columns; copied only if it must be.
+pub(super) fn dense(weight: FlexTensor) -> FlexTensor {
+    let turned = weight.transpose(0, 1);
+    let whole = turned.layout().num_elements() * size_of::<f32>() == turned.bytes().len();
+    match whole && turned.is_contiguous() {
+        true => weight,
+        false => contiguous(weight),
+    }
+}
+
+/// Whether a product replaces what stands in its destination or is added to it.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Destination {
+    Replace,
+    Add,
+}
+
+/// A place in the memory of a result, of which threads write disjoint parts.
+#[derive(Clone, Copy)]
+pub(super) struct Output(pub(super) *mut f32);
+
+// SAFETY: it is only an address; who writes to it vouches for that.
+unsafe impl Send for Output {}
+unsafe impl Sync for Output {}
+
+impl Output {
+    pub(super) fn row(self, row: usize, columns: usize) -> Self {
+        Self(self.0.wrapping_add(row * columns))
+    }
+
+    pub(super) fn column(self, column: usize) -> Self {
+        Self(self.0.wrapping_add(column))
+    }
+}
+
+/// A new matrix by rows.
+pub(super) fn product(left: Matrix, right: Matrix, precision: Precision) -> Vec<f32> {
+    let size = left.rows * right.columns;
+    let mut output = Vec::with_capacity(size);
+    // SAFETY: the capacity holds `size` elements, all of which are written.
+    unsafe {
+        multiply(
+            output.as_mut_ptr(),
+            left,
+            right,
+            Destination::Replace,
+            precision,
+        );
+        output.set_len(size);
+    }
+    output
+}
+
+/// Adds a product to a matrix by rows.
+pub(super) fn add_product(output: &mut [f32], left: Matrix, right: Matrix, precision: Precision) {
+    assert_eq!(output.len(), left.rows * right.columns);
+    // SAFETY: just asserted.
+    unsafe {
+        multiply(
+            output.as_mut_ptr(),
+            left,
+            right,
+            Destination::Add,
+            precision,
+        )
+    }
+}
+
+/// Products smaller than this run on one thread.
+const PARALLEL: usize = 192 * 192 * 192;
+
+/// # Safety
+/// `output` has room for `left.rows * right.columns` numbers, by rows; with [`Destination::Add`] they are
+/// initialised.
+unsafe fn multiply(
+    output: *mut f32,
+    left: Matrix,
+    right: Matrix,
+    destination: Destination,
+    precision: Precision,
+) {
+    assert_eq!(
+        left.columns, right.rows,
+        "a product of matrices that do not fit"
+    );
+    assert_eq!(left.values.len(), left.rows * left.columns);
+    assert_eq!(right.values.len(), right.rows * right.columns);
+    let (m, n, k) = (left.rows, right.columns, left.columns);
+    let parallel = m * n * k >= PARALLEL;
+    #[cfg(target_arch = "x86_64")]
+    if precision == Precision::Bf16 {
+        // SAFETY: the caller vouches for the output, `precision()` for the processor.
+        return unsafe {
+            super::bf16::multiply(Output(output), left, right, destination, parallel)
+        };
+    }
+    let _ = precision;
+    // SAFETY: both inputs cover their whole slices (asserted above, and their strides are a permutation
+    // of a dense matrix's); the caller vouches for the output.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            output,
+            1,
+            n as isize,
+            destination == Destination::Add,
+            left.values.as_ptr(),
+            left.column_stride,
+            left.row_stride,
+            right.values.as_ptr(),
+            right.column_stride,
+            right.row_stride,
+            1.0f32,
+            1.0f32,
+            false,
+            false,
+            false,
+            match parallel {
+                true => gemm::Parallelism::Rayon(0),
+                false => gemm::Parallelism::None,
+            },
+        );
+    }
+}
