@@ -101,7 +101,8 @@ pub fn schedule(args: ScheduleArgs, terminal: &Terminal) -> anyhow::Result<()> {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        curves.push((name, Schedule::new(&recipe.schedule, d_model)));
+        let schedule = Schedule::new(&recipe.schedule, d_model);
+        curves.push((name, schedule.accumulating(recipe.training.accumulate)));
     }
     let pairs = match args.curve.is_empty() && args.recipes.is_empty() {
         true => vec![(512, 4000), (512, 8000), (256, 4000)],
