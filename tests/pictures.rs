@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Stdio;
+use std::slice;
 
 use attentive_nn::device;
 use attentive_nn::models::transformer::Transformer;
@@ -57,9 +58,12 @@ fn the_json_holds_the_weights_of_the_forward_pass() {
     let network = Transformer::load(&config, &path.join("model.safetensors"), &cpu).expect("loads");
     let source = [&tokenizers.src.encode("a b d")[..], &[EOS]].concat();
     let read = [&[BOS], &tokenizers.tgt.encode("c a")[..]].concat();
-    let memory = network.encode(pad_rows(&[source.clone()], &cpu), &mut Pass::inspection());
+    let memory = network.encode(
+        pad_rows(slice::from_ref(&source), &cpu),
+        &mut Pass::inspection(),
+    );
     let decoded = network.decode(
-        pad_rows(&[read.clone()], &cpu),
+        pad_rows(slice::from_ref(&read), &cpu),
         &memory,
         &mut Pass::inspection(),
     );
