@@ -19,7 +19,7 @@ const state = {
 
 const percent = (weight) => {
   const value = weight * 100;
-  return (value >= 9.95 || value === 0 ? value.toFixed(0) : value.toFixed(1)) + " %";
+  return (value >= 9.95 || value < 0.05 ? value.toFixed(0) : value.toFixed(1)) + " %";
 };
 const kind = () => kinds[state.kind];
 const side = (name) => data.sides[name];
@@ -87,10 +87,10 @@ function fitted(text, size, width) {
 }
 
 // A token's text; the mark of a space is faint, as it is not what is read.
-function write(node, text, size, width) {
-  const parts = fitted(text, size, width).split(/(▁)/).filter((part) => part);
-  node.append(...parts.map((part) => (part === "▁" ? svg("tspan", { class: "space" }, part) : part)));
-}
+const marked = (text, mark) => text.split(/(▁)/).filter((part) => part)
+  .map((part) => (part === "▁" ? mark({ class: "space" }, part) : part));
+const inHtml = (text) => marked(text, (...rest) => html("span", ...rest));
+const inSvg = (text) => marked(text, (...rest) => svg("tspan", ...rest));
 
 let shown; // the map that is on the page
 
@@ -131,7 +131,7 @@ function drawLines() {
     const box = svg("rect", { x: left + 1, y: y - pitch / 2 + 1, width: room - 2, height: pitch - 2 });
     if (share !== null) box.setAttribute("style", `fill-opacity:${(share * 0.75).toFixed(3)}`);
     const label = svg("text", { x: anchor === "end" ? x - 6 : x + 6, y: y + size * 0.35, "font-size": size, "text-anchor": anchor });
-    write(label, text, size, room - 10);
+    label.append(...inSvg(fitted(text, size, room - 10)));
     const title = svg("title", {});
     title.textContent = text;
     group.append(box, label, title);
@@ -163,7 +163,7 @@ function drawMap() {
   const label = (text, attributes, own) => {
     const node = svg("text", { "font-size": size, ...attributes });
     if (own) node.setAttribute("class", "chosen");
-    write(node, text, size, 110);
+    node.append(...inSvg(fitted(text, size, 110)));
     parts.push(node);
   };
   queries.forEach((text, i) => label(text, { x: left - 5, y: top + (i + 0.5) * cell + size * 0.35, "text-anchor": "end" },
@@ -192,7 +192,7 @@ function drawMap() {
 function say(pair) {
   const { queries, keys, rows } = shown;
   const chosen = focus();
-  const quote = (text) => html("bdi", {}, `“${text}”`);
+  const quote = (text) => html("bdi", {}, "“", ...inHtml(text), "”");
   const parts = [];
   if (pair) {
     parts.push(quote(queries[pair.query]), ` looks ${percent(rows[pair.query][pair.key])} at `, quote(keys[pair.key]));
@@ -237,7 +237,7 @@ function drawStep() {
   $("step").max = written.length;
   $("step").value = state.step + 1;
   $("step-number").textContent = `${state.step + 1} of ${written.length}`;
-  const token = (text, name) => html("bdi", { class: name }, text);
+  const token = (text, name) => html("bdi", { class: name }, ...inHtml(text));
   const spaced = (nodes) => nodes.flatMap((node) => [node, " "]);
   $("so-far").replaceChildren(...spaced([
     ...read.slice(0, state.step + 1).map(([text]) => token(text, "read")),
@@ -250,7 +250,7 @@ function drawStep() {
     const bar = html("div", { class: "bar" });
     bar.style.width = `${(probability * 100).toFixed(2)}%`;
     return html("li", { class: text === written[state.step][0] ? "written" : "" },
-      html("bdi", { title: text }, text), bar, html("span", { class: "probability" }, percent(probability)));
+      html("bdi", { title: text }, ...inHtml(text)), bar, html("span", { class: "probability" }, percent(probability)));
   }));
 }
 
@@ -278,9 +278,10 @@ function change(choices) {
   state.layer = Math.min(state.layer, kind().layers.length - 1);
   if (typeof state.head === "number") state.head = Math.min(state.head, kind().layers[0].heads.length - 1);
   const active = document.activeElement;
-  const again = active && active.name && active.type === "radio" ? active.name : null;
+  const again = active && active.type === "radio" && !byPointer ? active.name : null;
   controls();
-  // The buttons are new: whoever was on one stays on it.
+  // The buttons are new: whoever came to one by keyboard stays on it, and its arrows go on working;
+  // whoever clicked has the arrows for the decoder.
   if (again) document.querySelector(`input[name="${again}"]:checked`).focus();
   draw();
 }
@@ -321,6 +322,10 @@ function setTheme(theme) {
 }
 
 // ---- events ----
+
+let byPointer = false;
+document.addEventListener("pointerdown", () => { byPointer = true; }, true);
+document.addEventListener("keydown", () => { byPointer = false; }, true);
 
 $("controls").addEventListener("change", (event) => {
   const { name, value } = event.target;

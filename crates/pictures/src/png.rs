@@ -55,8 +55,8 @@ pub fn draw(svg: &str, scale: f32) -> Result<Png> {
     })
 }
 
-/// Our paper covers everything, so there is nothing to see through: without that and with the quick
-/// compression, a large sheet takes a third of the time.
+/// Our paper covers everything, so there is nothing to see through and nothing of that to write; large
+/// sheets are compressed quickly rather than well.
 fn encoded(pixmap: &Pixmap) -> Result<Vec<u8>, png::EncodingError> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, pixmap.width(), pixmap.height());
