@@ -94,6 +94,11 @@ const inSvg = (text) => marked(text, (...rest) => svg("tspan", ...rest));
 
 let shown; // the map that is on the page
 
+// Lines and map are drawn once for each choice; pointing only marks what is there, so that nothing
+// moves or vanishes under the pointer.
+let lines; // {curves: [{node, query, key, weight}], tokens: [{node, box, share, side, index, text}]}
+let cells; // {mark, left, top, cell, width, height, labels: [{node, side, index}]}
+
 function drawLines() {
   const { queries, keys, rows } = shown;
   const count = Math.max(queries.length, keys.length);
@@ -101,91 +106,93 @@ function drawLines() {
   const size = count > 40 ? 12 : 14;
   const width = 420;
   const room = Math.min(130, Math.max(...[...queries, ...keys].map((text) => textWidth(text, size))) + 12);
-  const shareRoom = 42;
-  const right = width - room - shareRoom;
-  const at = (index, length) => (index + 0.5 + (count - length) / 2) * pitch;
-  const drawing = $("lines");
-  drawing.setAttribute("viewBox", `0 0 ${width} ${count * pitch + 4}`);
-  const curves = svg("g", {});
+  const right = width - room - 42; // the rest is for the shares
   const middle = (room + right) / 2;
-  const chosen = focus();
-  rows.forEach((row, query) => row.forEach((weight, key) => {
-    const lit = !chosen || (chosen.side === "query" ? chosen.index === query : chosen.index === key);
-    if (weight < (lit ? 0.005 : 0.1)) return;
+  const at = (index, length) => (index + 0.5 + (count - length) / 2) * pitch;
+  const curves = rows.flatMap((row, query) => row.map((weight, key) => {
     const [from, to] = [at(query, queries.length), at(key, keys.length)];
-    curves.append(svg("path", {
-      d: `M${room + 4} ${from}C${middle} ${from} ${middle} ${to} ${right - 4} ${to}`,
-      "stroke-width": (lit ? 0.8 + 3 * weight : 0.8).toFixed(2),
-      "stroke-opacity": (lit ? Math.min(1, 0.08 + weight) : 0.08).toFixed(3),
-      "data-line": `${query}-${key}`,
-    }));
-  }));
+    const d = `M${room + 4} ${from}C${middle} ${from} ${middle} ${to} ${right - 4} ${to}`;
+    return { query, key, weight, node: svg("path", { d, "data-line": `${query}-${key}` }) };
+  })).filter((curve) => curve.weight >= 0.005);
   const token = (which, text, index, length, x, anchor) => {
-    const own = chosen && chosen.side === which && chosen.index === index;
-    let share = null;
-    if (chosen && chosen.side !== which) share = which === "key" ? rows[chosen.index][index] : rows[index][chosen.index];
     const y = at(index, length);
-    const group = svg("g", { class: own ? "token chosen" : "token", tabindex: 0, role: "button", "data-token": `${which}-${index}` });
-    group.setAttribute("aria-label", share === null ? text : `${text}, ${percent(share)}`);
     const left = anchor === "end" ? x - room : x;
     const box = svg("rect", { x: left + 1, y: y - pitch / 2 + 1, width: room - 2, height: pitch - 2 });
-    if (share !== null) box.setAttribute("style", `fill-opacity:${(share * 0.75).toFixed(3)}`);
     const label = svg("text", { x: anchor === "end" ? x - 6 : x + 6, y: y + size * 0.35, "font-size": size, "text-anchor": anchor });
     label.append(...inSvg(fitted(text, size, room - 10)));
-    const title = svg("title", {});
-    title.textContent = text;
-    group.append(box, label, title);
-    if (share !== null && which === "key") {
-      const number = svg("text", { class: "share", x: x + room + 4, y: y + 4 });
-      number.textContent = percent(share);
-      group.append(number);
-    }
-    return group;
+    const share = svg("text", { class: "share", x: x + room + 4, y: y + 4 });
+    const node = svg("g", { tabindex: 0, role: "button", "data-token": `${which}-${index}` },
+      box, label, svg("title", {}, text), share);
+    return { node, box, share, side: which, index, text };
   };
-  drawing.replaceChildren(curves,
+  const tokens = [
     ...queries.map((text, i) => token("query", text, i, queries.length, room, "end")),
-    ...keys.map((text, i) => token("key", text, i, keys.length, right, "start")));
+    ...keys.map((text, i) => token("key", text, i, keys.length, right, "start")),
+  ];
+  lines = { curves, tokens };
+  $("lines").setAttribute("viewBox", `0 0 ${width} ${count * pitch + 4}`);
+  $("lines").replaceChildren(...[...curves, ...tokens].map((part) => part.node));
+}
+
+function markLines(chosen) {
+  for (const { node, query, key, weight } of lines.curves) {
+    const lit = !chosen || chosen.index === (chosen.side === "query" ? query : key);
+    node.style.display = lit || weight >= 0.1 ? "" : "none";
+    node.setAttribute("stroke-width", (lit ? 0.8 + 3 * weight : 0.8).toFixed(2));
+    node.setAttribute("stroke-opacity", (lit ? Math.min(1, 0.08 + weight) : 0.08).toFixed(3));
+  }
+  for (const { node, box, share, side, index, text } of lines.tokens) {
+    const looks = chosen && chosen.side !== side;
+    const weight = !looks ? null : side === "key" ? shown.rows[chosen.index][index] : shown.rows[index][chosen.index];
+    node.setAttribute("class", chosen && !looks && chosen.index === index ? "token chosen" : "token");
+    node.setAttribute("aria-label", looks ? `${text}, ${percent(weight)}` : text);
+    box.style.fillOpacity = looks ? (weight * 0.75).toFixed(3) : "";
+    share.textContent = looks && side === "key" ? percent(weight) : "";
+  }
 }
 
 function drawMap() {
   const { queries, keys, rows } = shown;
   const cell = Math.max(10, Math.min(36, Math.floor(540 / Math.max(queries.length, keys.length))));
   const size = Math.max(8, Math.min(14, cell * 0.8));
-  const widest = (texts) => Math.min(110, Math.max(...texts.map((text) => textWidth(text, size))));
-  const left = widest(queries) + 8;
-  const top = widest(keys) + 8;
+  const widest = (texts) => Math.min(110, Math.max(...texts.map((text) => textWidth(text, size)))) + 8;
+  const [left, top] = [widest(queries), widest(keys)];
   const [width, height] = [keys.length * cell, queries.length * cell];
-  const drawing = $("map");
-  drawing.setAttribute("viewBox", `0 0 ${left + width + 4} ${top + height + 4}`);
-  drawing.setAttribute("width", left + width + 4);
-  const chosen = focus();
-  const parts = [];
-  const label = (text, attributes, own) => {
-    const node = svg("text", { "font-size": size, ...attributes });
-    if (own) node.setAttribute("class", "chosen");
-    node.append(...inSvg(fitted(text, size, 110)));
-    parts.push(node);
+  const label = (side, index, text, attributes) => {
+    const node = svg("text", { "font-size": size, ...attributes }, ...inSvg(fitted(text, size, 110)));
+    return { node, side, index };
   };
-  queries.forEach((text, i) => label(text, { x: left - 5, y: top + (i + 0.5) * cell + size * 0.35, "text-anchor": "end" },
-    chosen && chosen.side === "query" && chosen.index === i));
-  keys.forEach((text, i) => {
-    const [x, y] = [left + (i + 0.5) * cell + size * 0.35, top - 5];
-    label(text, { x, y, transform: `rotate(-90 ${x} ${y})` }, chosen && chosen.side === "key" && chosen.index === i);
-  });
-  const cells = svg("g", { "shape-rendering": "crispEdges" });
-  rows.forEach((row, query) => row.forEach((weight, key) => cells.append(svg("rect", {
+  const labels = [
+    ...queries.map((text, i) => label("query", i, text, { x: left - 5, y: top + (i + 0.5) * cell + size * 0.35, "text-anchor": "end" })),
+    ...keys.map((text, i) => {
+      const [x, y] = [left + (i + 0.5) * cell + size * 0.35, top - 5];
+      return label("key", i, text, { x, y, transform: `rotate(-90 ${x} ${y})` });
+    }),
+  ];
+  const squares = rows.flatMap((row, query) => row.map((weight, key) => svg("rect", {
     x: left + key * cell, y: top + query * cell, width: cell, height: cell, fill: colour(weight),
     "data-query": query, "data-key": key, "data-weight": weight.toFixed(4),
-  }))));
-  parts.push(cells, svg("rect", { class: "frame", x: left, y: top, width, height }));
-  if (chosen) {
-    const row = chosen.side === "query";
-    parts.push(svg("rect", {
-      class: "mark", x: row ? left : left + chosen.index * cell, y: row ? top + chosen.index * cell : top,
-      width: row ? width : cell, height: row ? cell : height,
-    }));
+  })));
+  const mark = svg("rect", { class: "mark" });
+  cells = { mark, left, top, cell, width, height, labels };
+  $("map").setAttribute("viewBox", `0 0 ${left + width + 4} ${top + height + 4}`);
+  $("map").setAttribute("width", left + width + 4);
+  $("map").replaceChildren(...labels.map((one) => one.node), svg("g", { "shape-rendering": "crispEdges" }, ...squares),
+    svg("rect", { class: "frame", x: left, y: top, width, height }), mark);
+}
+
+function markMap(chosen) {
+  const { mark, left, top, cell, width, height, labels } = cells;
+  for (const { node, side, index } of labels) {
+    node.setAttribute("class", chosen && chosen.side === side && chosen.index === index ? "chosen" : "");
   }
-  drawing.replaceChildren(...parts);
+  mark.style.display = chosen ? "" : "none";
+  if (!chosen) return;
+  const row = chosen.side === "query";
+  const place = row
+    ? { x: left, y: top + chosen.index * cell, width, height: cell }
+    : { x: left + chosen.index * cell, y: top, width: cell, height };
+  for (const [name, value] of Object.entries(place)) mark.setAttribute(name, value);
 }
 
 // The pointed pair, or the strongest of the row or column, in words.
@@ -291,13 +298,15 @@ function draw() {
   shown = view(state.layer, state.head);
   drawRamp();
   drawHeads();
+  drawLines();
+  drawMap();
   refocus();
   drawStep();
 }
 
 function refocus() {
-  drawLines();
-  drawMap();
+  markLines(focus());
+  markMap(focus());
   say();
 }
 
@@ -353,13 +362,9 @@ $("lines").addEventListener("click", (event) => {
   refocus();
 });
 $("lines").addEventListener("focusin", (event) => {
-  const token = tokenOf(event);
-  if (!token || same(token, state.pointed) || !event.target.matches(":focus-visible")) return;
-  state.pointed = token;
-  refocus();
-  const group = $("lines").querySelector(`[data-token="${token.side}-${token.index}"]`);
-  if (group) group.focus();
+  if (event.target.matches(":focus-visible")) point(tokenOf(event));
 });
+$("lines").addEventListener("focusout", () => point(null));
 $("map").addEventListener("pointerover", (event) => {
   const { query, key } = event.target.dataset;
   if (query === undefined) return;
