@@ -223,6 +223,12 @@ fn what_cannot_be_drawn_is_refused_with_what_could() {
     );
     plot(&["smoothing", "--epsilon", "1.5"], 2, &["0 to below 1"]);
     plot(&["positions", "--dims", "900"], 2, &["0 to 127"]);
+    plot(
+        &["positions", "--length", "1000000"],
+        2,
+        &["at most 250000"],
+    );
+    plot(&["schedule", "--factor", "NaN"], 2, &["above 0"]);
     plot(&["schedule", "--curve", "512"], 2, &["512:4000"]);
 }
 

@@ -179,14 +179,14 @@ fn heat_lines(heat: &Heat, panel: &Panel, screen: Screen) -> Vec<String> {
     let mut lines = Vec::new();
     let step = if screen.depth == Depth::Plain { 1 } else { 2 };
     for row in (0..height).step_by(step) {
+        let place = |row: usize| row * rows / height;
         let name = match &heat.names {
-            Some((_, names)) if screen.depth == Depth::Plain => names[row].clone(),
-            Some((_, names)) => format!(
-                "{}/{}",
-                names[row],
-                names.get(row + 1).map_or("", |name| name)
-            ),
-            None => (row * rows / height).to_string(),
+            Some((_, names)) if screen.depth == Depth::Plain => names[place(row)].clone(),
+            Some((_, names)) => {
+                let below = names.get(place(row + 1)).map_or("", |name| name);
+                format!("{}/{below}", names[place(row)])
+            }
+            None => place(row).to_string(),
         };
         let mut line = format!("{:>MARGIN$} │", label::shortened(&name, MARGIN));
         for at in 0..width {

@@ -8,7 +8,9 @@ pub const POINTS: usize = 600;
 /// Steps at which a curve of so many steps is to be known: the first, the last, evenly between.
 pub fn steps(total: usize) -> Vec<usize> {
     let count = total.min(POINTS);
-    let step = |i: usize| 1 + i * (total - 1) / (count - 1).max(1);
+    // Wide, because someone may ask for very many steps.
+    let step =
+        |i: usize| 1 + (i as u128 * (total - 1) as u128 / (count - 1).max(1) as u128) as usize;
     (0..count).map(step).collect()
 }
 
@@ -37,6 +39,7 @@ mod tests {
     fn steps_reach_from_the_first_to_the_last() {
         assert_eq!(steps(4), [1, 2, 3, 4]);
         assert_eq!(steps(1), [1]);
+        assert_eq!(steps(usize::MAX).last(), Some(&usize::MAX));
         let many = steps(100_000);
         assert_eq!(
             (many.len(), many[0], many[POINTS - 1]),

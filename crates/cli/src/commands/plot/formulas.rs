@@ -47,7 +47,7 @@ pub struct ScheduleArgs {
     #[arg(long, value_name = "D_MODEL:WARMUP", value_parser = width_and_warmup)]
     curve: Vec<(usize, usize)>,
     /// The paper's curves times this
-    #[arg(long, value_name = "N", default_value_t = 1.0)]
+    #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = factor)]
     factor: f64,
     /// How many steps
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = positive())]
@@ -72,8 +72,18 @@ pub struct SmoothingArgs {
     output: PlotOutput,
 }
 
+/// More cells than this cannot be told apart, on paper or on a screen.
+const MOST_CELLS: usize = 250_000;
+
 /// Draws position vectors.
 pub fn positions(args: PositionsArgs, terminal: &Terminal) -> anyhow::Result<()> {
+    if args.length.saturating_mul(args.d_model) > MOST_CELLS {
+        let (length, width) = (args.length, args.d_model);
+        return Err(Ending::Usage(format!(
+            "{length} positions of {width} numbers are too many to see: at most {MOST_CELLS} numbers fit"
+        ))
+        .into());
+    }
     let device = attentive_nn::device::parse("cpu")?;
     let table = sinusoids(0, args.length, args.d_model, &device);
     let table: Vec<f32> = table.into_data().iter::<f32>().collect();
@@ -136,6 +146,13 @@ pub fn smoothing(args: SmoothingArgs, terminal: &Terminal) -> anyhow::Result<()>
 /// The numbers come from the command line.
 fn usage(error: attentive_pictures::PictureError) -> Ending {
     Ending::Usage(error.to_string())
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(factor) if factor > 0.0 && factor.is_finite() => Ok(factor),
+        _ => Err("expected a number above 0".to_owned()),
+    }
 }
 
 fn width_and_warmup(text: &str) -> Result<(usize, usize), String> {
