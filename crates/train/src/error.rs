@@ -34,6 +34,15 @@ pub enum TrainError {
         /// One sentence per problem.
         problems: Vec<String>,
     },
+    /// The recipe asks for a precision that the device does not have.
+    #[error(
+        "`training.precision` (\"bf16\") needs a CPU with bf16 products (AVX512-BF16), and {device} has none. \
+         Set it to \"f32\""
+    )]
+    Precision {
+        /// The device, in words.
+        device: &'static str,
+    },
     /// Training diverged.
     #[error(
         "{message}. This happened {times} times in a row, so the run stops; its last checkpoint is intact. \

@@ -3,8 +3,10 @@
 //! Whatever would make a continued run differ from an uninterrupted one is refused here: another
 //! recipe, another corpus, another vocabulary. Neighbour: [`crate::trainer`] loops over the result.
 
-use attentive_nn::models::transformer::Transformer;
+use attentive_nn::{models::transformer::Transformer, ops::Precision};
 use attentive_runtime::{config::ModelConfig, model_dir::Tokenizers};
+
+use burn::tensor::Device;
 
 use crate::{
     Recipe, Result, TrainError,
@@ -34,6 +36,7 @@ pub(crate) struct Ready {
 /// Opens the run's folder and continues what is there, or begins.
 pub(crate) fn prepare(session: &Session<'_>, observer: &mut dyn Observer) -> Result<Ready> {
     let recipe = session.recipe;
+    refuse_missing_precision(session)?;
     let run = RunDir::open_or_create(session.out)?;
     refuse_other_recipe(&run, recipe)?;
     let latest = run.latest_intact()?;
@@ -114,6 +117,20 @@ fn model_config(recipe: &Recipe, tokenizers: &Tokenizers) -> Result<ModelConfig>
         .check()
         .map_err(|problems| TrainError::Architecture { problems })?;
     Ok(config)
+}
+
+/// A precision that would silently be another one is refused.
+fn refuse_missing_precision(session: &Session<'_>) -> Result<()> {
+    let device = match session.device == Device::flex() {
+        true => "this one",
+        false => "the chosen device",
+    };
+    match session.recipe.training.precision {
+        Precision::Bf16 if session.device != Device::flex() || !Precision::Bf16.available() => {
+            Err(TrainError::Precision { device })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The recipe stands in the folder from the first moment, before there is any checkpoint.

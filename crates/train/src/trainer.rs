@@ -15,7 +15,7 @@ use std::{
     time::Instant,
 };
 
-use attentive_nn::{parameters, pass::Pass};
+use attentive_nn::{ops::with_precision, parameters, pass::Pass};
 use burn::tensor::Device;
 
 use crate::{
@@ -123,12 +123,10 @@ impl Trainer<'_> {
         let batch = Batch::collect(&self.ready.corpus.train, indices);
         let number = epoch << 32 | snapshot.state.batch;
         let mut pass = Pass::training(recipe.training.seed, number);
-        let loss = batch_loss(
-            &snapshot.model,
-            &batch,
-            smoothing(&recipe.training),
-            &mut pass,
-        );
+        let loss = with_precision(recipe.training.precision, || {
+            let smoothing = smoothing(&recipe.training);
+            batch_loss(&snapshot.model, &batch, smoothing, &mut pass)
+        });
         let value = f64::from(loss.objective.clone().into_scalar::<f32>());
         let state = &mut snapshot.state;
         state.batch += 1;

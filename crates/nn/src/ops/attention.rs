@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use super::{
     dropout::Pattern,
     fused::{CpuOp, apply, contiguous, tensor_like},
-    simd::{exp, max, simd, sum, sum2},
+    simd::{LANES, exp, max, simd, sum, sum2},
 };
 use crate::{attention::dot_product::Heads, mask::Mask, noise::Noise};
 
@@ -213,44 +213,35 @@ simd! {
     ) {
         let Sizes { query_len, key_len, heads, kv_heads, head_dim } = sizes;
         let (width, kv_width, scale) = (heads * head_dim, kv_heads * head_dim, sizes.scale());
+        let mut keys = Turned::new(sizes);
+        let mut row = vec![0.0; keys.padded]; // whole vectors, so that no step is left to a scalar loop
         for head in 0..heads {
             let kv_at = head / (heads / kv_heads) * head_dim;
+            keys.turn(&key[kv_at..], kv_width);
             for i in 0..query_len {
                 let at = i * width + head * head_dim;
-                let q = &query[at..at + head_dim];
                 let start = (head * query_len + i) * key_len;
-                let row = &mut weights[start..start + key_len];
-                for (j, weight) in row.iter_mut().enumerate() {
-                    let k = &key[j * kv_width + kv_at..][..head_dim];
-                    *weight = sum2(q, k, |q, k| q * k) * scale;
-                }
+                keys.dots(&query[at..at + head_dim], &mut row);
+                row.iter_mut().for_each(|score| *score *= scale);
+                row[key_len..].fill(f32::NEG_INFINITY);
                 if let Some(hidden) = hidden {
-                    for (weight, hidden) in row.iter_mut().zip(&hidden[i * key_len..]) {
-                        *weight = if *hidden { f32::NEG_INFINITY } else { *weight };
+                    for (score, hidden) in row.iter_mut().zip(&hidden[i * key_len..][..key_len]) {
+                        *score = if *hidden { f32::NEG_INFINITY } else { *score };
                     }
                 }
-                let largest = max(row);
+                let largest = max(&row);
                 if largest == f32::NEG_INFINITY {
-                    row.fill(0.0); // This query may see nothing.
-                    continue;
+                    continue; // This query may see nothing: its weights and its output are zero.
                 }
                 for weight in row.iter_mut() {
                     let hidden = *weight == f32::NEG_INFINITY;
                     *weight = if hidden { 0.0 } else { exp(*weight - largest) };
                 }
-                let normaliser = 1.0 / sum(row, |w| w);
-                let out = &mut output[at..at + head_dim];
-                for (j, weight) in row.iter_mut().enumerate() {
-                    *weight *= normaliser;
-                    let factor = match dropout {
-                        Some(pattern) => pattern.factor(first.wrapping_add((start + j) as u32)),
-                        None => 1.0,
-                    };
-                    let kept = *weight * factor;
-                    if kept != 0.0 {
-                        add_scaled(out, &value[j * kv_width + kv_at..][..head_dim], kept);
-                    }
-                }
+                let normaliser = 1.0 / sum(&row, |w| w);
+                row.iter_mut().for_each(|weight| *weight *= normaliser);
+                weights[start..start + key_len].copy_from_slice(&row[..key_len]);
+                drop_weights(&mut row, dropout, first.wrapping_add(start as u32));
+                add_weighted(&mut output[at..at + head_dim], &row, 1, &value[kv_at..], kv_width, key_len);
             }
         }
     }
@@ -269,46 +260,143 @@ simd! {
         let (width, kv_width, scale) = (heads * head_dim, kv_heads * head_dim, sizes.scale());
         let [query, key, value] = inputs;
         let [d_query, d_key, d_value] = results;
-        let mut d_weights = vec![0.0; key_len];
+        let mut values = Turned::new(sizes);
+        let padded = values.padded;
+        // Of one head, a row for each query: the weights after dropout, and the gradients of the scores.
+        let (mut kept, mut d_scores) = (vec![0.0; query_len * padded], vec![0.0; query_len * padded]);
+        let mut row = vec![0.0; padded];
         for head in 0..heads {
-            let kv_at = head / (heads / kv_heads) * head_dim;
+            let (at, kv_at) = (head * head_dim, head / (heads / kv_heads) * head_dim);
+            values.turn(&value[kv_at..], kv_width);
             for i in 0..query_len {
-                let at = i * width + head * head_dim;
-                let g = &gradient[at..at + head_dim];
                 let start = (head * query_len + i) * key_len;
-                let row = &weights[start..start + key_len];
-                for j in 0..key_len {
-                    let kv = j * kv_width + kv_at;
-                    let factor = match dropout {
-                        Some(pattern) => pattern.factor(first.wrapping_add((start + j) as u32)),
-                        None => 1.0,
-                    };
-                    let kept = row[j] * factor;
-                    d_weights[j] = 0.0;
-                    if kept != 0.0 {
-                        add_scaled(&mut d_value[kv..kv + head_dim], g, kept);
-                        d_weights[j] = sum2(g, &value[kv..kv + head_dim], |g, v| g * v) * factor;
-                    }
-                }
+                let place = first.wrapping_add(start as u32);
+                let (kept, d_scores) = (&mut kept[i * padded..][..padded], &mut d_scores[i * padded..][..padded]);
+                row[..key_len].copy_from_slice(&weights[start..start + key_len]);
+                kept.copy_from_slice(&row);
+                drop_weights(kept, dropout, place);
+                values.dots(&gradient[i * width + at..][..head_dim], d_scores);
+                drop_weights(d_scores, dropout, place);
                 // Softmax: d_score = weight * (d_weight - sum of weight * d_weight).
-                let along = sum2(row, &d_weights, |w, d| w * d);
-                for j in 0..key_len {
-                    let d_score = row[j] * (d_weights[j] - along) * scale;
-                    if d_score != 0.0 {
-                        let kv = j * kv_width + kv_at;
-                        add_scaled(&mut d_query[at..at + head_dim], &key[kv..kv + head_dim], d_score);
-                        add_scaled(&mut d_key[kv..kv + head_dim], &query[at..at + head_dim], d_score);
-                    }
+                let along = sum2(&row, d_scores, |w, d| w * d);
+                for (d_score, weight) in d_scores.iter_mut().zip(&row) {
+                    *d_score = weight * (*d_score - along) * scale;
                 }
+                let d_query = &mut d_query[i * width + at..][..head_dim];
+                add_weighted(d_query, d_scores, 1, &key[kv_at..], kv_width, key_len);
+            }
+            for j in 0..key_len {
+                let kv = j * kv_width + kv_at..j * kv_width + kv_at + head_dim;
+                add_weighted(&mut d_value[kv.clone()], &kept[j..], padded, &gradient[at..], width, query_len);
+                add_weighted(&mut d_key[kv], &d_scores[j..], padded, &query[at..], width, query_len);
             }
         }
     }
 }
 
+/// The keys or values of one head turned round, `[head_dim, padded]`: products with all of them then fill
+/// whole vectors.
+struct Turned {
+    columns: Vec<f32>,
+    key_len: usize,
+    /// The number of keys, rounded up to whole vectors; what is too much is zero.
+    padded: usize,
+}
+
+impl Turned {
+    #[inline(always)]
+    fn new(sizes: Sizes) -> Self {
+        let padded = sizes.key_len.next_multiple_of(LANES);
+        Self {
+            columns: vec![0.0; sizes.head_dim * padded],
+            key_len: sizes.key_len,
+            padded,
+        }
+    }
+
+    /// Takes the first columns of `rows`, which lie `step` apart.
+    #[inline(always)]
+    fn turn(&mut self, rows: &[f32], step: usize) {
+        for (d, column) in self.columns.chunks_exact_mut(self.padded).enumerate() {
+            for (j, value) in column[..self.key_len].iter_mut().enumerate() {
+                *value = rows[j * step + d];
+            }
+        }
+    }
+
+    /// `results[j] = vector . row j`
+    #[inline(always)]
+    fn dots(&self, vector: &[f32], results: &mut [f32]) {
+        for (block, results) in results.chunks_exact_mut(LANES).enumerate() {
+            // Four sums side by side: one alone would wait for itself.
+            let [mut a, mut b, mut c, mut d] = [[0.0f32; LANES]; 4];
+            let columns = &self.columns[block * LANES..];
+            let mut quads = vector.chunks_exact(4);
+            let mut at = 0;
+            for quad in &mut quads {
+                add_scaled(&mut a, &columns[at..], quad[0]);
+                add_scaled(&mut b, &columns[at + self.padded..], quad[1]);
+                add_scaled(&mut c, &columns[at + 2 * self.padded..], quad[2]);
+                add_scaled(&mut d, &columns[at + 3 * self.padded..], quad[3]);
+                at += 4 * self.padded;
+            }
+            for factor in quads.remainder() {
+                add_scaled(&mut a, &columns[at..], *factor);
+                at += self.padded;
+            }
+            for i in 0..LANES {
+                results[i] = (a[i] + b[i]) + (c[i] + d[i]);
+            }
+        }
+    }
+}
+
+/// `total += factor * values`, one vector; in this form the compiler sees that it is one.
 #[inline(always)]
-fn add_scaled(total: &mut [f32], values: &[f32], factor: f32) {
-    for (total, value) in total.iter_mut().zip(values) {
-        *total += value * factor;
+fn add_scaled(total: &mut [f32; LANES], values: &[f32], factor: f32) {
+    let values: &[f32; LANES] = values[..LANES].try_into().expect("so many lanes");
+    for i in 0..LANES {
+        total[i] += factor * values[i];
+    }
+}
+
+/// Dropout over weights whose first one has this index.
+#[inline(always)]
+fn drop_weights(weights: &mut [f32], dropout: Option<Pattern>, first: u32) {
+    if let Some(pattern) = dropout {
+        for (j, weight) in weights.iter_mut().enumerate() {
+            *weight *= pattern.factor(first.wrapping_add(j as u32));
+        }
+    }
+}
+
+/// `total += sum of weights[i * stride] * row i` over `count` rows that lie `step` apart.
+#[inline(always)]
+fn add_weighted(
+    total: &mut [f32],
+    weights: &[f32],
+    stride: usize,
+    rows: &[f32],
+    step: usize,
+    count: usize,
+) {
+    let mut blocks = total.chunks_exact_mut(LANES);
+    let mut start = 0;
+    for block in &mut blocks {
+        let mut sums = [0.0f32; LANES];
+        for i in 0..count {
+            add_scaled(&mut sums, &rows[i * step + start..], weights[i * stride]);
+        }
+        block
+            .iter_mut()
+            .zip(sums)
+            .for_each(|(total, sum)| *total += sum);
+        start += LANES;
+    }
+    for (d, total) in blocks.into_remainder().iter_mut().enumerate() {
+        *total += (0..count)
+            .map(|i| weights[i * stride] * rows[i * step + start + d])
+            .sum::<f32>();
     }
 }
 

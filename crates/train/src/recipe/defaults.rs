@@ -4,6 +4,7 @@
 //! schedule and label smoothing are the paper's (§5.3, §5.4). The keys themselves are in
 //! [`super::sections`].
 
+use attentive_nn::ops::Precision;
 use attentive_runtime::config::Preset;
 use attentive_text::tokenizer::TokenizerKind;
 
@@ -75,6 +76,7 @@ impl Default for Training {
             label_smoothing: 0.1,
             clip_norm: 0.0,
             ema_decay: 0.0,
+            precision: Precision::F32,
             log_every: 50,
         }
     }

@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 
+use attentive_nn::ops::Precision;
 use attentive_runtime::config::{ModelConfig, NormPlacement, PositionKind, Preset, Tying};
 use attentive_text::tokenizer::{TokenizerKind, TokenizerOptions};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -144,6 +145,8 @@ pub struct Training {
     pub clip_norm: f64,
     /// Decay of the moving average of the weights, which is then validated; 0 for none.
     pub ema_decay: f64,
+    /// Of the factors of matrix products; weights, sums and everything else stay in f32.
+    pub precision: Precision,
     /// Steps between two lines of `metrics.jsonl`.
     pub log_every: usize,
 }
