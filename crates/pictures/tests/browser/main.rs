@@ -186,7 +186,7 @@ fn pointing_at_a_token_shows_where_it_looks() {
 
 fn percent(weight: f32) -> String {
     let value = (weight * 1e4).round() / 100.0;
-    if value >= 9.95 || value < 0.05 {
+    if !(0.05..9.95).contains(&value) {
         format!("{value:.0} %")
     } else {
         format!("{value:.1} %")
