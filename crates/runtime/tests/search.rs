@@ -32,11 +32,11 @@ fn everything(model: &FakeModel, source: &[u32], options: &SearchOptions) -> Vec
         for (tokens, log_prob) in beginnings {
             let mut state = model.start(&[source.to_vec()]);
             let fed: Vec<u32> = [BOS].into_iter().chain(tokens.iter().copied()).collect();
-            let row = fed
-                .iter()
-                .map(|&token| model.step(&mut state, &[token]))
-                .last();
-            for (token, log_prob_of_token) in (0..).zip(row.expect("at least <s> was fed")) {
+            let mut row = Vec::new();
+            for &token in &fed {
+                model.step(&mut state, &[token], &mut row);
+            }
+            for (token, &log_prob_of_token) in (0..).zip(&row) {
                 let log_prob = log_prob + f64::from(log_prob_of_token);
                 let mut tokens: Vec<u32> = tokens.clone();
                 match token {
@@ -145,7 +145,8 @@ proptest! {
         let random = FakeModel::random(7, seed);
         let model = FakeModel::new(7, move |source, target| {
             let mut state = random.start(&[source.to_vec()]);
-            let mut row = random.step(&mut state, &[BOS]);
+            let mut row = Vec::new();
+            random.step(&mut state, &[BOS], &mut row);
             for (token, log_prob) in (0u64..).zip(&mut row) {
                 if (seed ^ token ^ target.len() as u64).is_multiple_of(every) {
                     *log_prob = bad;

@@ -171,8 +171,8 @@ impl SearchModel for Recording {
         self.model.start(sources)
     }
 
-    fn step(&self, state: &mut Self::State, tokens: &[u32]) -> Vec<f32> {
-        self.model.step(state, tokens)
+    fn step(&self, state: &mut Self::State, tokens: &[u32], log_probs: &mut Vec<f32>) {
+        self.model.step(state, tokens, log_probs);
     }
 
     fn reorder(&self, state: &mut Self::State, rows: &[usize]) {

@@ -32,8 +32,9 @@ pub(super) fn search<M: SearchModel>(
         .collect();
     let mut state = model.start(sources);
     let mut tokens = vec![BOS; sources.len()];
+    let mut log_probs = Vec::new();
     while !tokens.is_empty() {
-        let log_probs = step(model, &mut state, &tokens);
+        step(model, &mut state, &tokens, &mut log_probs);
         let mut rows = log_probs.chunks_exact(model.vocab());
         let mut parents = Vec::with_capacity(tokens.len());
         let mut next_tokens = Vec::with_capacity(tokens.len());

@@ -111,10 +111,10 @@ impl SearchModel for FakeModel {
     }
 
     /// Refuses, by panicking, what would make a real model compute nonsense.
-    fn step(&self, state: &mut Self::State, tokens: &[u32]) -> Vec<f32> {
+    fn step(&self, state: &mut Self::State, tokens: &[u32], log_probs: &mut Vec<f32>) {
         assert_eq!(state.len(), tokens.len(), "one token per row");
         self.rows_fed.fetch_add(tokens.len(), Ordering::Relaxed);
-        let mut log_probs = Vec::with_capacity(tokens.len() * self.vocab);
+        log_probs.clear();
         for (row, &token) in state.iter_mut().zip(tokens) {
             assert_eq!(
                 token == BOS,
@@ -128,7 +128,6 @@ impl SearchModel for FakeModel {
             row.fed.push(token);
             log_probs.extend((self.log_probs)(&row.source, &row.fed[1..]));
         }
-        log_probs
     }
 
     fn reorder(&self, state: &mut Self::State, rows: &[usize]) {

@@ -29,9 +29,10 @@ pub trait SearchModel {
     /// Encodes the sources (each non-empty, ending in `</s>`); row i of the state is source i.
     fn start(&self, sources: &[Vec<u32>]) -> Self::State;
 
-    /// Feeds one token per row (`<s>` first) and returns the log-probabilities of the next ones,
-    /// row-major `[rows * vocab]`.
-    fn step(&self, state: &mut Self::State, tokens: &[u32]) -> Vec<f32>;
+    /// Feeds one token per row (`<s>` first) and overwrites `log_probs` with the log-probabilities
+    /// of the next ones, row-major `[rows * vocab]`. The buffer is the caller's, so that it can be
+    /// used again at every step.
+    fn step(&self, state: &mut Self::State, tokens: &[u32], log_probs: &mut Vec<f32>);
 
     /// Row i of the new state is row `rows[i]` of the old: the state grows to beams and shrinks
     /// when sentences finish.
@@ -136,14 +137,13 @@ fn at_most_zero(log_prob: f32) -> f64 {
 }
 
 /// One step of the model, its answer checked for size.
-fn step<M: SearchModel>(model: &M, state: &mut M::State, tokens: &[u32]) -> Vec<f32> {
-    let log_probs = model.step(state, tokens);
+fn step<M: SearchModel>(model: &M, state: &mut M::State, tokens: &[u32], log_probs: &mut Vec<f32>) {
+    model.step(state, tokens, log_probs);
     assert_eq!(
         log_probs.len(),
         tokens.len() * model.vocab(),
         "SearchModel::step must return rows * vocab log-probabilities"
     );
-    log_probs
 }
 
 /// Tells the model which of its `before` rows go on, unless all of them do.

@@ -28,9 +28,10 @@ pub(super) fn follow<M: SearchModel>(
     keep_rows(model, &mut state, &from_source, sources.len());
 
     let mut live: Vec<usize> = (0..rows.len()).collect();
+    let mut log_probs = Vec::new();
     while !live.is_empty() {
         let tokens: Vec<u32> = live.iter().map(|&row| rows[row].last_token()).collect();
-        let log_probs = step(model, &mut state, &tokens);
+        step(model, &mut state, &tokens, &mut log_probs);
         let mut going_on = Vec::with_capacity(live.len());
         for (place, scores) in log_probs.chunks_exact(model.vocab()).enumerate() {
             let row = &mut rows[live[place]];
