@@ -186,11 +186,16 @@ fn a_stream_is_read_no_further_than_a_window_ahead() {
 }
 
 #[test]
-fn an_error_among_the_lines_ends_the_stream() {
+fn an_error_among_the_lines_ends_the_stream_and_loses_no_line_before_it() {
     let translator = copying(TranslatorOptions::default());
-    let lines = [Ok("a"), Err("unreadable"), Ok("b")];
-    let ended = translator.translate_stream(lines, |_, _| panic!("its window is not complete"));
+    let lines = [Ok("a"), Ok("b"), Err("unreadable"), Ok("c")];
+    let mut answers = Vec::new();
+    let ended = translator.translate_stream(lines, |_, translation| {
+        answers.push(translation.text);
+        Ok(())
+    });
     assert_eq!(ended, Err("unreadable"));
+    assert_eq!(answers, ["a", "b"]);
 }
 
 #[test]

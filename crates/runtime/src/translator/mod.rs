@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use crate::error::{Result, RuntimeError};
 use crate::model_dir::Tokenizers;
-use crate::search::{Hypothesis, SearchModel, SearchOptions, search_after};
+use crate::search::{Hypothesis, SearchModel, SearchOptions, search, search_after};
 
 pub use options::{Repetition, TranslatorOptions};
 pub use source::{Line, WithPrefix};
@@ -102,24 +102,49 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
         });
         let sources: Vec<Option<Source>> = sources.into_iter().flatten().collect();
 
-        let batches = batches(&sources, &self.options, self.threads);
-        let found = in_parallel(self.threads, &batches, |batch| {
+        let lengths = sources
+            .iter()
+            .map(|s| s.as_ref().map_or(0, |s| s.tokens.len()));
+        self.in_batches(lengths, Translation::empty(), |batch| {
             let sources: Vec<&Source> = batch.iter().filter_map(|&i| sources[i].as_ref()).collect();
             self.translate_batch(&sources)
-        });
+        })
+    }
 
-        let mut translations = vec![Translation::empty(); lines.len()];
+    /// From tokens to tokens, for whoever cuts text in another way: the hypotheses of each source,
+    /// best first. Sources end in `</s>`; an empty one has no hypotheses. Nothing is cut, and
+    /// circles are not noticed.
+    pub fn translate_tokens(&self, sources: &[Vec<u32>]) -> Vec<Vec<Hypothesis>> {
+        self.in_batches(sources.iter().map(Vec::len), Vec::new(), |batch| {
+            let sources: Vec<Vec<u32>> = batch.iter().map(|&i| sources[i].clone()).collect();
+            search(&*self.model, &sources, &self.options.search)
+        })
+    }
+
+    /// The answers of `work` to batches of similar length, each in its place; `nothing` where the
+    /// length is 0.
+    fn in_batches<R: Clone + Send>(
+        &self,
+        lengths: impl Iterator<Item = usize>,
+        nothing: R,
+        work: impl Fn(&[usize]) -> Vec<R> + Sync,
+    ) -> Vec<R> {
+        let lengths: Vec<usize> = lengths.collect();
+        let batches = batches(&lengths, &self.options, self.threads);
+        let found = in_parallel(self.threads, &batches, |batch| work(batch));
+        let mut answers = vec![nothing; lengths.len()];
         for (batch, found) in batches.iter().zip(found) {
-            for (&index, translation) in batch.iter().zip(found) {
-                translations[index] = translation;
+            for (&index, answer) in batch.iter().zip(found) {
+                answers[index] = answer;
             }
         }
-        translations
+        answers
     }
 
     /// Translates lines as they come, any number of them in bounded memory: a window of lines at a
     /// time ([`TranslatorOptions::window`]). `answer` gets each line with its translation, in the
-    /// order of the lines. The first error, of the lines or of `answer`, ends it.
+    /// order of the lines. The first error, of the lines or of `answer`, ends it; lines before it
+    /// are answered.
     pub fn translate_stream<L: Line + Sync, E>(
         &self,
         lines: impl IntoIterator<Item = std::result::Result<L, E>>,
@@ -128,21 +153,35 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
         let mut lines = lines.into_iter();
         let mut window = Vec::new();
         loop {
-            let mut bytes = 0;
-            while window.len() < self.options.window && bytes < WINDOW_BYTES {
-                let Some(line) = lines.next() else { break };
-                let line = line?;
-                bytes += line.text().len();
-                window.push(line);
-            }
-            if window.is_empty() {
-                return Ok(());
-            }
+            let ended = self.fill(&mut window, &mut lines);
             let translations = self.translate(&window);
             for (line, translation) in window.drain(..).zip(translations) {
                 answer(line, translation)?;
             }
+            if let Some(ended) = ended {
+                return ended;
+            }
         }
+    }
+
+    /// Reads a window of lines; returns how the lines ended, if they did.
+    fn fill<L: Line, E>(
+        &self,
+        window: &mut Vec<L>,
+        lines: &mut impl Iterator<Item = std::result::Result<L, E>>,
+    ) -> Option<std::result::Result<(), E>> {
+        let mut bytes = 0;
+        while window.len() < self.options.window && bytes < WINDOW_BYTES {
+            match lines.next() {
+                Some(Ok(line)) => {
+                    bytes += line.text().len();
+                    window.push(line);
+                }
+                Some(Err(error)) => return Some(Err(error)),
+                None => return Some(Ok(())),
+            }
+        }
+        None
     }
 
     /// Tokens -> search -> text, for lines that the model sees together.

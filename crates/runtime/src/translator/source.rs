@@ -89,18 +89,16 @@ impl Source {
     }
 }
 
-/// Sources of similar length together, as indices; the longest first, so that a machine with too
-/// little memory says so at once, and so that threads end with short batches, side by side.
+/// Sources of similar length together, as indices, without those of length 0; the longest first, so
+/// that a machine with too little memory says so at once, and so that threads end with short
+/// batches, side by side.
 pub(super) fn batches(
-    sources: &[Option<Source>],
+    lengths: &[usize],
     options: &TranslatorOptions,
     threads: usize,
 ) -> Vec<Vec<usize>> {
-    let length = |&index: &usize| sources[index].as_ref().map_or(0, |s| s.tokens.len());
-    let mut order: Vec<usize> = (0..sources.len())
-        .filter(|i| sources[*i].is_some())
-        .collect();
-    order.sort_by_key(|index| Reverse(length(index)));
+    let mut order: Vec<usize> = (0..lengths.len()).filter(|&i| lengths[i] > 0).collect();
+    order.sort_by_key(|&index| Reverse(lengths[index]));
     // Every thread should have several batches, so that none waits long for the last one.
     let share = order.len().div_ceil(BATCHES_PER_THREAD * threads);
     let most = share.max(FEW_SENTENCES).min(options.batch_sentences);
@@ -110,7 +108,7 @@ pub(super) fn batches(
         match batches.last_mut() {
             Some(batch)
                 if batch.len() < most
-                    && (batch.len() + 1) * length(&batch[0]) <= options.batch_tokens =>
+                    && (batch.len() + 1) * lengths[batch[0]] <= options.batch_tokens =>
             {
                 batch.push(index);
             }
