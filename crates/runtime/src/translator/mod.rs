@@ -5,6 +5,25 @@
 //! implements [`SearchModel`] can be the model: the CPU's own, the Transformer of `attentive-nn`, or
 //! a fake one.
 //!
+//! ```
+//! use attentive_runtime::Translator;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let model = folder.path();
+//! # attentive_runtime::fake_dir::write(model)?;
+//! let translator = Translator::open(model)?; // a model directory, or a training run
+//! for translation in translator.translate(&["a b c", "d e"]) {
+//!     println!("{:.2} {}", translation.score, translation.text);
+//! }
+//!
+//! let lines = std::io::Cursor::new("f g\nh\n"); // or a file of any length
+//! translator.translate_stream(std::io::BufRead::lines(lines), |line, translation| {
+//!     println!("{line} -> {}", translation.text);
+//!     Ok(())
+//! })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! - `options` says how to translate, `translation` what comes back.
 //! - `source` turns lines into tokens and batches, `parallel` spreads these over threads.
 //! - `repetition` notices a model that goes round in circles, `alignment` says which word comes
@@ -19,10 +38,12 @@ mod repetition;
 mod source;
 mod translation;
 
+use std::path::Path;
 use std::sync::Arc;
 
+use crate::cpu::{Compute, CpuModel};
 use crate::error::{Result, RuntimeError};
-use crate::model_dir::Tokenizers;
+use crate::model_dir::{ModelDir, Tokenizers};
 use crate::search::{Hypothesis, SearchModel, SearchOptions, search, search_after};
 
 pub use options::{Repetition, TranslatorOptions};
@@ -37,11 +58,32 @@ use source::{Source, batches};
 /// It can be shared between threads, and uses several itself: each batch is translated wholly on one
 /// of them, so that no translation depends on how many there are.
 #[derive(Debug)]
-pub struct Translator<M> {
+pub struct Translator<M = CpuModel> {
     model: Arc<M>,
     tokenizers: Tokenizers,
     options: TranslatorOptions,
     threads: usize,
+}
+
+impl Translator {
+    /// Opens a model directory, or the best model of a training run, for the CPU, with the default
+    /// options.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(directory, Compute::Auto, TranslatorOptions::default())
+    }
+
+    /// As [`Translator::open`], with these numbers to compute with, and options as far as the model
+    /// can follow them.
+    pub fn open_with(
+        directory: impl AsRef<Path>,
+        compute: Compute,
+        options: TranslatorOptions,
+    ) -> Result<Self> {
+        let directory = ModelDir::open(directory)?;
+        let model = CpuModel::open(&directory, compute)?;
+        let options = options.within(&directory.config);
+        Self::new(model, directory.tokenizers, options)
+    }
 }
 
 impl<M: SearchModel> Translator<M> {
