@@ -122,7 +122,10 @@ fn alignments_link_the_words_that_were_copied() {
     assert!(links.len() >= 3, "{links:?}");
     for target in 0..3 {
         let ending = format!("-{target}");
-        assert!(links.iter().any(|link| link.ends_with(&ending)), "{links:?}");
+        assert!(
+            links.iter().any(|link| link.ends_with(&ending)),
+            "{links:?}"
+        );
     }
     assert_eq!(lines[1], "");
 
@@ -171,7 +174,10 @@ fn a_quantized_model_is_smaller_and_says_the_same() {
         let same = same.count();
         assert!(same >= 190, "{arguments:?}: {same} of 200 are the same");
     }
-    assert_eq!(with(&["-m", int8()]), with(&["-m", run(), "--compute", "int8"]));
+    assert_eq!(
+        with(&["-m", int8()]),
+        with(&["-m", run(), "--compute", "int8"])
+    );
 }
 
 #[test]
@@ -205,7 +211,11 @@ fn changed(folder: &Folder, change: impl FnOnce(&mut Value, &mut Vec<u8>)) -> St
     fs::create_dir(&out).expect("new");
     for entry in fs::read_dir(format!("{}/best/", run())).expect("a model") {
         let path = entry.expect("readable").path();
-        fs::copy(&path, Path::new(&out).join(path.file_name().expect("a name"))).expect("copied");
+        fs::copy(
+            &path,
+            Path::new(&out).join(path.file_name().expect("a name")),
+        )
+        .expect("copied");
     }
     let file = format!("{out}/model.safetensors");
     let bytes = fs::read(&file).expect("there");
@@ -288,7 +298,15 @@ fn lines_before_an_unreadable_one_are_answered() {
 #[test]
 fn a_line_of_twenty_thousand_tokens_is_cut_at_the_limit_that_was_set() {
     let line = "a b c d ".repeat(5000);
-    let arguments = ["translate", "-m", int8(), "--beam", "1", "--max-length", "9"];
+    let arguments = [
+        "translate",
+        "-m",
+        int8(),
+        "--beam",
+        "1",
+        "--max-length",
+        "9",
+    ];
     let ran = attentive_reading(&arguments, format!("{line}\na b\n").as_bytes());
     assert!(ran.stderr.contains("line 1 is too long"), "{ran:?}");
     assert_eq!(ran.good().lines().count(), 2);

@@ -71,7 +71,12 @@ fn shapes(config: &ModelConfig) -> Vec<(String, Vec<usize>)> {
             ];
             norms.push(format!("{layer}.feed_forward_norm"));
             for attention in attentions.iter().map(|kind| format!("{kind}_attention")) {
-                for (part, width) in [("query", d_model), ("key", kv), ("value", kv), ("output", d_model)] {
+                for (part, width) in [
+                    ("query", d_model),
+                    ("key", kv),
+                    ("value", kv),
+                    ("output", d_model),
+                ] {
                     linears.push((format!("{layer}.{attention}.{part}"), [d_model, width]));
                 }
                 norms.push(format!("{layer}.{attention}_norm"));
