@@ -1,0 +1,70 @@
+//! NEON with the dot product of bytes (ARMv8.2 and later): a vector is four registers.
+
+use std::arch::aarch64::*;
+use std::arch::asm;
+
+use super::{Simd, Work};
+
+/// Four registers of four lanes.
+pub(super) struct Neon;
+
+#[target_feature(enable = "neon,dotprod")]
+pub(super) unsafe fn run<W: Work>(work: W) {
+    unsafe { work.run::<Neon>() }
+}
+
+type F = [float32x4_t; 4];
+type I = [int32x4_t; 4];
+
+/// `f` for each of the four registers.
+macro_rules! each {
+    ($i:ident => $value:expr) => {{
+        let at = |$i: usize| unsafe { $value };
+        [at(0), at(1), at(2), at(3)]
+    }};
+}
+
+#[rustfmt::skip]
+impl Simd for Neon {
+    type F = F;
+    type I = I;
+    type A = int8x16_t;
+    type W = [int8x16_t; 4];
+    const OFFSET: i32 = 0;
+    const PANELS: usize = 1;
+    const INT8_ROWS: usize = 4;
+
+    #[inline(always)] unsafe fn splat(value: f32) -> F { unsafe { [vdupq_n_f32(value); 4] } }
+    #[inline(always)] unsafe fn load(from: *const f32) -> F { each!(i => vld1q_f32(from.add(4 * i))) }
+    #[inline(always)] unsafe fn store(to: *mut f32, v: F) { for (i, v) in v.into_iter().enumerate() { unsafe { vst1q_f32(to.add(4 * i), v) } } }
+    #[inline(always)] unsafe fn add(a: F, b: F) -> F { each!(i => vaddq_f32(a[i], b[i])) }
+    #[inline(always)] unsafe fn sub(a: F, b: F) -> F { each!(i => vsubq_f32(a[i], b[i])) }
+    #[inline(always)] unsafe fn mul(a: F, b: F) -> F { each!(i => vmulq_f32(a[i], b[i])) }
+    #[inline(always)] unsafe fn fma(a: F, b: F, c: F) -> F { each!(i => vfmaq_f32(c[i], a[i], b[i])) }
+    #[inline(always)] unsafe fn max(a: F, b: F) -> F { each!(i => vmaxq_f32(a[i], b[i])) }
+    #[inline(always)] unsafe fn abs(a: F) -> F { each!(i => vabsq_f32(a[i])) }
+    #[inline(always)] unsafe fn round(a: F) -> F { each!(i => vrndnq_f32(a[i])) }
+    #[inline(always)] unsafe fn scale(a: F, n: F) -> F {
+        each!(i => vmulq_f32(a[i], vreinterpretq_f32_s32(vshlq_n_s32::<23>(vaddq_s32(vcvtnq_s32_f32(n[i]), vdupq_n_s32(127))))))
+    }
+    #[inline(always)] unsafe fn store_bytes(to: *mut u8, v: F) {
+        unsafe {
+            let narrow = |i: usize| vqmovn_s32(vcvtnq_s32_f32(v[i]));
+            let half = |i: usize| vqmovn_s16(vcombine_s16(narrow(i), narrow(i + 1)));
+            vst1q_s8(to.cast(), vcombine_s8(half(0), half(2)));
+        }
+    }
+
+    #[inline(always)] unsafe fn load_i(from: *const i32) -> I { each!(i => vld1q_s32(from.add(4 * i))) }
+    #[inline(always)] unsafe fn to_f(a: I) -> F { each!(i => vcvtq_f32_s32(a[i])) }
+    #[inline(always)] unsafe fn spread(bytes: *const u8) -> int8x16_t { unsafe { vreinterpretq_s8_s32(vdupq_n_s32(bytes.cast::<i32>().read_unaligned())) } }
+    #[inline(always)] unsafe fn load_w(from: *const i8) -> [int8x16_t; 4] { each!(i => vld1q_s8(from.add(16 * i))) }
+    #[inline(always)] unsafe fn dot(acc: I, a: int8x16_t, w: [int8x16_t; 4]) -> I {
+        // The intrinsic (vdotq_s32) is not stable yet.
+        each!(i => {
+            let mut sum = acc[i];
+            asm!("sdot {sum:v}.4s, {a:v}.16b, {w:v}.16b", sum = inout(vreg) sum, a = in(vreg) a, w = in(vreg) w[i], options(pure, nomem, nostack, preserves_flags));
+            sum
+        })
+    }
+}
