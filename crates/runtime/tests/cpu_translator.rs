@@ -41,7 +41,7 @@ fn a_directory_is_all_that_a_translator_needs() {
 #[test]
 fn neither_batches_nor_threads_nor_order_change_a_bit_in_f32() {
     let model = model();
-    let mut lines = lines(60);
+    let mut lines = lines(24);
     for search in [SearchOptions::greedy(), SearchOptions::beam(4)] {
         let translate = |lines: &[String], threads, batch_sentences| -> Vec<Translation> {
             let options = TranslatorOptions {

@@ -106,6 +106,12 @@ impl SearchModel for CpuModel {
             row.past.drain(..).for_each(|page| pages.give_back(page));
         }
     }
+
+    /// By the last layer but one: the last is already busy with the next token.
+    fn cross_attention(&self, source: &[u32], target: &[u32]) -> Option<Vec<f32>> {
+        let layer = self.network.decoder.len().saturating_sub(2);
+        Some(CpuModel::cross_attention(self, source, target, layer))
+    }
 }
 
 impl CpuModel {
