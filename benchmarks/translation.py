@@ -42,6 +42,7 @@ def read_weights(folder):
 
 
 def write_weights(folder, tensors):
+    tensors = {name: np.ascontiguousarray(tensor, np.float32) for name, tensor in tensors.items()}
     header, offset = {}, 0
     for name, tensor in tensors.items():
         end = offset + tensor.nbytes
@@ -52,7 +53,7 @@ def write_weights(folder, tensors):
     with open(os.path.join(folder, "model.safetensors"), "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for tensor in tensors.values():
-            file.write(np.ascontiguousarray(tensor, np.float32).tobytes())
+            file.write(tensor.tobytes())
 
 
 def sinusoids(length, width):
@@ -147,7 +148,7 @@ def convert(folder, out, quantization=None):
     for side, stack, words in (("source", spec.encoder, "encoder"), ("target", spec.decoder, "decoder")):
         table = weights["embeddings.target.weight" if tied_all else f"embeddings.{side}.weight"]
         embeddings = stack.embeddings[0] if side == "source" else stack.embeddings
-        embeddings.weight = table
+        embeddings.weight = table.copy()  # It is changed in place when it is quantized.
         stack.scale_embeddings = True
         learned = weights.get(f"embeddings.{side}_positions.weight")
         stack.position_encodings.encodings = sinusoids(2048, config["d_model"]) if learned is None else learned
@@ -156,7 +157,8 @@ def convert(folder, out, quantization=None):
         if pre:
             norm(stack.layer_norm, f"{words}.final_norm")
     projection = weights.get("embeddings.projection")
-    spec.decoder.projection.weight = weights["embeddings.target.weight"] if projection is None else projection.T.copy()
+    projection = weights["embeddings.target.weight"] if projection is None else projection.T
+    spec.decoder.projection.weight = projection.copy()
     spec.decoder.projection.bias = weights["embeddings.projection_bias"]
 
     vocabulary = lambda size: SPECIALS + [str(token) for token in range(len(SPECIALS), size)]
