@@ -243,11 +243,11 @@ class Contender:
         self.process.wait()
 
 
-def contenders(binary, model, peer, sources, threads):
-    """Ours, and CTranslate2 in each of its ways; `peer` maps a kind of number to a converted model."""
+def contenders(binary, models, peer, sources, threads):
+    """Ours, and CTranslate2 in each of its ways; `models` and `peer` map a kind of number to a directory."""
     ours = [
         Contender(f"attentive {compute}", [binary, "serve", model, sources, compute, str(threads)], True)
-        for compute in ("f32", "int8")
+        for compute, model in models.items()
     ]
     theirs = []
     for compute in supported():
@@ -297,7 +297,9 @@ def measure(size, binary, model, texts, references, folder, quick):
         quantization = None if compute == "float32" else compute
         peer[compute] = os.path.join(folder, f"{size}-{compute}")
         convert(model, peer[compute], quantization)
-    ours, theirs = contenders(binary, model, peer, sources, threads)
+    models = {"f32": model, "int8": os.path.join(folder, f"{size}-ours-int8")}
+    subprocess.run([binary, "quantize", model, models["int8"]], check=True)
+    ours, theirs = contenders(binary, models, peer, sources, threads)
     everyone = ours + theirs
     table = {contender.name: {} for contender in everyone}
     for contender in everyone:

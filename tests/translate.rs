@@ -156,8 +156,8 @@ fn a_quantized_model_is_smaller_and_says_the_same() {
         let file = Path::new(model).join("model.safetensors");
         fs::metadata(file).expect("there").len()
     };
-    let best = format!("{}/best", run());
-    assert!(size(int8()) * 2 < size(&best));
+    let original = format!("{}/last", run());
+    assert!(size(int8()) * 2 < size(&original));
     let input = letters(200);
     let with = |arguments: &[&str]| {
         let arguments = [&["translate"], arguments].concat();
@@ -209,7 +209,7 @@ fn int8_weights_are_not_taken_for_others() {
 fn changed(folder: &Folder, change: impl FnOnce(&mut Value, &mut Vec<u8>)) -> String {
     let out = folder.path("changed");
     fs::create_dir(&out).expect("new");
-    for entry in fs::read_dir(format!("{}/best/", run())).expect("a model") {
+    for entry in fs::read_dir(format!("{}/last/", run())).expect("a model") {
         let path = entry.expect("readable").path();
         fs::copy(
             &path,

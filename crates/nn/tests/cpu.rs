@@ -188,7 +188,7 @@ fn int8_stays_close_to_f32_with_every_architecture_and_instruction_set() {
             let model =
                 CpuModel::open_with(&saved.dir(), Compute::Int8, isa).expect("a sound model");
             let difference = mean_difference(&forced(&model), &expected);
-            assert!(difference < 0.05, "{isa:?} {config:?}: {difference}");
+            assert!(difference < 0.1, "{isa:?} {config:?}: {difference}");
             assert!(difference > 0.0, "int8 was not used");
         }
     }
@@ -220,10 +220,10 @@ fn batches_and_their_order_change_no_bit() {
         let saved = Saved::new(&config);
         for compute in [Compute::F32, Compute::Int8] {
             let model = saved.cpu(compute);
-            for method in [Method::Beam { size: 3 }, Method::Beam { size: 2 }] {
+            for method in [Method::Greedy, Method::Beam { size: 3 }] {
                 let options = options(method);
                 let mut many: Vec<Vec<u32>> = Vec::new();
-                for copy in 0..30 {
+                for copy in 0..6 {
                     many.extend(sources().into_iter().map(|mut source| {
                         source[0] = 4 + copy;
                         source

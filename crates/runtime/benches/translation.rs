@@ -4,6 +4,7 @@
 //! ```text
 //! translation encode MODEL < lines            one JSON array of token ids for each line
 //! translation decode MODEL < ids              one line of text for each JSON array
+//! translation quantize MODEL DIR              the model in int8
 //! translation serve MODEL SOURCES COMPUTE THREADS
 //!     load                              -> {"seconds", "start_kib", "loaded_kib"}
 //!     speed BEAM BATCH                  -> {"seconds", "peak_kib"}, all sources
@@ -16,7 +17,7 @@ use std::fs;
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
-use attentive_runtime::cpu::Compute;
+use attentive_runtime::cpu::{Compute, quantize};
 use attentive_runtime::model_dir::ModelDir;
 use attentive_runtime::search::SearchOptions;
 use attentive_runtime::{Translator, TranslatorOptions};
@@ -47,6 +48,10 @@ fn main() -> Answer<()> {
                 let tokens: Vec<u32> = serde_json::from_str(line)?;
                 Ok(tokenizer.decode(&tokens).replace(['\n', '\r'], " "))
             })
+        }
+        ["quantize", model, out] => {
+            quantize(model.as_ref(), out.as_ref())?;
+            Ok(())
         }
         ["serve", model, sources, compute, threads] => {
             Server::new(model, sources, compute, threads.parse()?)?.serve()

@@ -10,24 +10,48 @@ use super::simd::{LANES, Simd, Work};
 /// Rows in one tile.
 const MAX_ROWS: usize = 6;
 
-/// Calls a tile with its number of rows and panels as constants.
-macro_rules! rows_as_constant {
-    ($rows:expr, $wide:expr, $simd:ident, $tile:ident($($arg:expr),*)) => {
-        match ($rows, $wide) {
-            (1, true) => $tile::<$simd, 1, 4>($($arg),*),
-            (2, true) => $tile::<$simd, 2, 4>($($arg),*),
-            (3, true) => $tile::<$simd, 3, 4>($($arg),*),
-            (4, true) => $tile::<$simd, 4, 4>($($arg),*),
-            (5, true) => $tile::<$simd, 5, 4>($($arg),*),
-            (_, true) => $tile::<$simd, 6, 4>($($arg),*),
-            (1, false) => $tile::<$simd, 1, 1>($($arg),*),
-            (2, false) => $tile::<$simd, 2, 1>($($arg),*),
-            (3, false) => $tile::<$simd, 3, 1>($($arg),*),
-            (4, false) => $tile::<$simd, 4, 1>($($arg),*),
-            (5, false) => $tile::<$simd, 5, 1>($($arg),*),
-            (_, false) => $tile::<$simd, 6, 1>($($arg),*),
+/// Covers `[rows, n]` with tiles, whose sizes are constants. A few panels meet all rows before the
+/// next ones do, so that weights are read from far memory once.
+///
+/// A macro, because closures are compiled without the instructions that are enabled around them.
+macro_rules! tiles {
+    ($simd:ident, $rows:expr, $n:expr, $most:expr, $tile:ident($product:expr)) => {{
+        let panels = $n.div_ceil(LANES);
+        let mut panel = 0;
+        while panel < panels {
+            let wide = $simd::PANELS == 4 && panels - panel >= 4;
+            let mut first = 0;
+            while first < $rows {
+                let height = height($rows - first, $most);
+                match (height, wide) {
+                    (1, true) => $tile::<$simd, 1, 4>($product, first, panel),
+                    (2, true) => $tile::<$simd, 2, 4>($product, first, panel),
+                    (3, true) => $tile::<$simd, 3, 4>($product, first, panel),
+                    (4, true) => $tile::<$simd, 4, 4>($product, first, panel),
+                    (5, true) => $tile::<$simd, 5, 4>($product, first, panel),
+                    (_, true) => $tile::<$simd, 6, 4>($product, first, panel),
+                    (1, false) => $tile::<$simd, 1, 1>($product, first, panel),
+                    (2, false) => $tile::<$simd, 2, 1>($product, first, panel),
+                    (3, false) => $tile::<$simd, 3, 1>($product, first, panel),
+                    (4, false) => $tile::<$simd, 4, 1>($product, first, panel),
+                    (5, false) => $tile::<$simd, 5, 1>($product, first, panel),
+                    (_, false) => $tile::<$simd, 6, 1>($product, first, panel),
+                }
+                first += height;
+            }
+            panel += if wide { 4 } else { 1 };
         }
-    };
+    }};
+}
+
+/// Rows of the next tile: of eight rather four and four than six and two.
+#[inline(always)]
+fn height(rest: usize, most: usize) -> usize {
+    if rest > most && rest < 2 * most {
+        rest.div_ceil(2)
+    } else {
+        rest.min(most)
+    }
 }
 
 /// What happens to the results.
@@ -97,56 +121,14 @@ impl Work for F32Product {
 impl Work for Int8Product {
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        unsafe {
-            tiles::<S>(
-                self.rows,
-                self.out.n,
-                S::INT8_ROWS,
-                |rows, first, panel, wide| {
-                    rows_as_constant!(rows, wide, S, int8_tile(&self, first, panel))
-                },
-            )
-        }
+        unsafe { tiles!(S, self.rows, self.out.n, S::INT8_ROWS, int8_tile(&self)) }
     }
 }
 
 /// See [`F32Product`]; for kernels that need a product in their midst.
 #[inline(always)]
 pub(super) unsafe fn f32_product<S: Simd>(product: &F32Product) {
-    unsafe {
-        tiles::<S>(
-            product.rows,
-            product.out.n,
-            MAX_ROWS,
-            |rows, first, panel, wide| {
-                rows_as_constant!(rows, wide, S, f32_tile(product, first, panel))
-            },
-        )
-    }
-}
-
-/// Covers `[rows, n]` with tiles: `tile(rows, first row, first panel, four panels?)`. A few panels meet
-/// all rows before the next ones do, so that weights are read from far memory once.
-#[inline(always)]
-fn tiles<S: Simd>(rows: usize, n: usize, most: usize, tile: impl Fn(usize, usize, usize, bool)) {
-    let panels = n.div_ceil(LANES);
-    let mut panel = 0;
-    while panel < panels {
-        let wide = S::PANELS == 4 && panels - panel >= 4;
-        let mut first = 0;
-        while first < rows {
-            let rest = rows - first;
-            // Two tiles of four and four rather than six and two.
-            let height = if rest > most && rest < 2 * most {
-                rest.div_ceil(2)
-            } else {
-                rest.min(most)
-            };
-            tile(height, first, panel, wide);
-            first += height;
-        }
-        panel += if wide { 4 } else { 1 };
-    }
+    unsafe { tiles!(S, product.rows, product.out.n, MAX_ROWS, f32_tile(product)) }
 }
 
 #[inline(always)]
@@ -160,8 +142,8 @@ unsafe fn f32_tile<S: Simd, const M: usize, const P: usize>(
         let b = product.b.add(panel * product.panel_stride);
         let mut sums = [[S::splat(0.0); P]; M];
         if !product.bias.is_null() {
-            for (p, column) in (0..P).map(|p| (p, (panel + p) * LANES)) {
-                let bias = S::load(product.bias.add(column));
+            for p in 0..P {
+                let bias = S::load(product.bias.add((panel + p) * LANES));
                 for row in &mut sums {
                     row[p] = bias;
                 }
@@ -169,8 +151,10 @@ unsafe fn f32_tile<S: Simd, const M: usize, const P: usize>(
         }
         for i in 0..product.k {
             let b = b.add(i * product.b_stride);
-            let vectors: [S::F; P] =
-                std::array::from_fn(|p| S::load(b.add(p * product.panel_stride)));
+            let mut vectors = [S::splat(0.0); P];
+            for (p, vector) in vectors.iter_mut().enumerate() {
+                *vector = S::load(b.add(p * product.panel_stride));
+            }
             for (m, row) in sums.iter_mut().enumerate() {
                 let a = S::splat(*a.add(m * product.a_stride + i));
                 for (sum, vector) in row.iter_mut().zip(vectors) {
@@ -192,12 +176,17 @@ unsafe fn int8_tile<S: Simd, const M: usize, const P: usize>(
         let a = product.a.add(first * product.a_stride);
         let panel_bytes = product.groups * 4 * LANES;
         let b = product.b.add(panel * panel_bytes);
-        let start: [S::I; P] =
-            std::array::from_fn(|p| S::load_i(product.start.add((panel + p) * LANES)));
+        let mut start = [S::load_i(product.start.add(panel * LANES)); P];
+        for (p, start) in start.iter_mut().enumerate() {
+            *start = S::load_i(product.start.add((panel + p) * LANES));
+        }
         let mut sums = [start; M];
         for group in 0..product.groups {
             let b = b.add(group * 4 * LANES);
-            let vectors: [S::W; P] = std::array::from_fn(|p| S::load_w(b.add(p * panel_bytes)));
+            let mut vectors = [S::load_w(b); P];
+            for (p, vector) in vectors.iter_mut().enumerate() {
+                *vector = S::load_w(b.add(p * panel_bytes));
+            }
             for (m, row) in sums.iter_mut().enumerate() {
                 let a = S::spread(a.add(m * product.a_stride + 4 * group));
                 for (sum, vector) in row.iter_mut().zip(vectors) {

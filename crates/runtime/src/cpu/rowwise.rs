@@ -49,28 +49,30 @@ impl Work for Normalise<'_> {
                     sum = S::add(sum, S::load(x.add(i)));
                 }
                 let mean = S::splat(S::sum(sum) * share);
-                let centred = |i| {
-                    S::mul(
-                        S::sub(S::load(x.add(i)), mean),
-                        S::load(keep.as_ptr().add(i)),
-                    )
-                };
                 let mut squares = S::splat(0.0);
                 for i in (0..padded).step_by(LANES) {
-                    let value = centred(i);
+                    let value = centred::<S>(x.add(i), mean, keep.as_ptr().add(i));
                     squares = S::fma(value, value, squares);
                 }
                 let factor = S::splat(1.0 / (S::sum(squares) * share + epsilon).sqrt());
                 for i in (0..padded).step_by(LANES) {
+                    let value = centred::<S>(x.add(i), mean, keep.as_ptr().add(i));
                     let scale = S::mul(factor, S::load(weight.as_ptr().add(i)));
                     S::store(
                         out.add(i),
-                        S::fma(centred(i), scale, S::load(bias.as_ptr().add(i))),
+                        S::fma(value, scale, S::load(bias.as_ptr().add(i))),
                     );
                 }
             }
         }
     }
+}
+
+/// `x - mean`, and zero behind the row's end. (A function: closures would be compiled without the
+/// instructions that are enabled around them.)
+#[inline(always)]
+unsafe fn centred<S: Simd>(x: *const f32, mean: S::F, keep: *const f32) -> S::F {
+    unsafe { S::mul(S::sub(S::load(x), mean), S::load(keep)) }
 }
 
 /// Rows as bytes: the largest number of each becomes ±127.

@@ -33,12 +33,11 @@ impl Simd for Avx2 {
     #[inline(always)] unsafe fn mul(a: F, b: F) -> F { unsafe { [_mm256_mul_ps(a[0], b[0]), _mm256_mul_ps(a[1], b[1])] } }
     #[inline(always)] unsafe fn fma(a: F, b: F, c: F) -> F { unsafe { [_mm256_fmadd_ps(a[0], b[0], c[0]), _mm256_fmadd_ps(a[1], b[1], c[1])] } }
     #[inline(always)] unsafe fn max(a: F, b: F) -> F { unsafe { [_mm256_max_ps(a[0], b[0]), _mm256_max_ps(a[1], b[1])] } }
-    #[inline(always)] unsafe fn abs(a: F) -> F { unsafe { let sign = _mm256_set1_ps(-0.0); a.map(|a| _mm256_andnot_ps(sign, a)) } }
+    #[inline(always)] unsafe fn abs(a: F) -> F { unsafe { let sign = _mm256_set1_ps(-0.0); [_mm256_andnot_ps(sign, a[0]), _mm256_andnot_ps(sign, a[1])] } }
     #[inline(always)] unsafe fn round(a: F) -> F { unsafe { [_mm256_round_ps::<8>(a[0]), _mm256_round_ps::<8>(a[1])] } }
     #[inline(always)] unsafe fn scale(a: F, n: F) -> F {
         unsafe {
-            let power = |n| _mm256_castsi256_ps(_mm256_slli_epi32::<23>(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127))));
-            [_mm256_mul_ps(a[0], power(n[0])), _mm256_mul_ps(a[1], power(n[1]))]
+            [_mm256_mul_ps(a[0], power_of_two(n[0])), _mm256_mul_ps(a[1], power_of_two(n[1]))]
         }
     }
     #[inline(always)] unsafe fn store_bytes(to: *mut u8, v: F) {
@@ -56,11 +55,27 @@ impl Simd for Avx2 {
     #[inline(always)] unsafe fn load_w(from: *const i8) -> I { unsafe { [_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(32).cast())] } }
     #[inline(always)] unsafe fn dot(acc: I, a: __m256i, w: I) -> I {
         unsafe {
-            // `maddubs` adds two products in 16 bits and would saturate with full unsigned bytes. |a| and
-            // w with a's sign give the same products, and at most 2 * 127 * 127, which fits.
-            let (size, ones) = (_mm256_abs_epi8(a), _mm256_set1_epi16(1));
-            let half = |acc, w| _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(size, _mm256_sign_epi8(w, a)), ones));
-            [half(acc[0], w[0]), half(acc[1], w[1])]
+            [dot_half(acc[0], a, w[0]), dot_half(acc[1], a, w[1])]
         }
+    }
+}
+
+// Functions, because closures are compiled without the instructions that are enabled around them.
+
+#[inline(always)]
+unsafe fn power_of_two(n: __m256) -> __m256 {
+    unsafe {
+        let exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
+        _mm256_castsi256_ps(_mm256_slli_epi32::<23>(exponent))
+    }
+}
+
+/// `maddubs` adds two products in 16 bits and would saturate with full unsigned bytes. |a| and w with
+/// a's sign give the same products, and at most 2 * 127 * 127, which fits.
+#[inline(always)]
+unsafe fn dot_half(acc: __m256i, a: __m256i, w: __m256i) -> __m256i {
+    unsafe {
+        let pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(a), _mm256_sign_epi8(w, a));
+        _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))
     }
 }
