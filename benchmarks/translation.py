@@ -1,8 +1,8 @@
 """Translation beside CTranslate2, same weights, same tokens: called by `benchmarks/run translation`.
 
-    translation.py compare BINARY MODEL DATA [--quick] [--json FILE]   tables, then the ratios
-    translation.py scaling BINARY MODEL DATA [--quick] [--json FILE]   ours for batches, beams and threads
-    translation.py serve DIR SOURCES COMPUTE INTER INTRA               one CTranslate2 process
+    translation.py compare BINARY MODEL DATA [--quick] [--size SIZE] [--json FILE]   tables, then the ratios
+    translation.py scaling BINARY MODEL DATA [--quick] [--json FILE]        ours for batches, beams and threads
+    translation.py serve DIR SOURCES COMPUTE INTER INTRA                    one CTranslate2 process
 
 A contender is a process that has loaded the model and waits for requests (the protocol is that of
 crates/runtime/benches/translation.rs). They take turns, so that a change in the machine's mood hits all,
@@ -283,7 +283,7 @@ def median_seconds(answers):
 
 def best_batch(contender, beam, quick):
     """The batch size with which a contender is fastest."""
-    sizes = (32, 64) if quick else (16, 32, 64, 128)
+    sizes = (32,) if quick else (16, 32, 64)
     return min(sizes, key=lambda size: contender.ask("speed", beam, size)["seconds"])
 
 
@@ -301,26 +301,26 @@ def measure(size, binary, model, texts, references, folder, quick):
     subprocess.run([binary, "quantize", model, models["int8"]], check=True)
     ours, theirs = contenders(binary, models, peer, sources, threads)
     everyone = ours + theirs
+    # A single thread is there for single sentences.
+    busy = [contender for contender in everyone if not contender.name.endswith("1x1")]
     table = {contender.name: {} for contender in everyone}
     for contender in everyone:
-        load = contender.start()
-        table[contender.name]["start_kib"] = load["start_kib"]
+        contender.start()
 
     count, rounds = len(texts), 3 if quick else 5
     outputs = {}
     for beam, label in ((1, "greedy"), (4, "beam4")):
-        for contender in everyone:
-            batch = best_batch(contender, beam, quick)
-            table[contender.name][f"{label}_batch"] = batch
-        seconds = {contender.name: [] for contender in everyone}
+        for contender in busy:
+            table[contender.name][f"{label}_batch"] = best_batch(contender, beam, quick)
+        seconds = {contender.name: [] for contender in busy}
         for _ in range(rounds):
-            for contender in everyone:
+            for contender in busy:
                 time.sleep(PAUSE)
                 answer = contender.ask("speed", beam, table[contender.name][f"{label}_batch"])
                 seconds[contender.name].append(answer["seconds"])
         for name, runs in seconds.items():
             table[name][label] = count / statistics.median(runs)
-        for contender in everyone:
+        for contender in busy:
             outputs[contender.name, label] = contender.ask("outputs", beam)["outputs"]
     few = 60 if quick else 200
     single = [contender for contender in everyone if contender.ours or " 1x" in contender.name]
@@ -334,15 +334,15 @@ def measure(size, binary, model, texts, references, folder, quick):
         contender.stop()
 
     # Memory and loading want a fresh process each time.
-    for _ in range(rounds):
-        for contender in everyone:
+    for _ in range(1 if quick else 3):
+        for contender in busy:
             load = contender.start()
             row = table[contender.name]
             row.setdefault("loads", []).append(load["seconds"])
             peak = contender.ask("speed", 4, row["beam4_batch"])["peak_kib"]
             row.setdefault("peaks", []).append((peak - load["start_kib"]) / 1024)
             contender.stop()
-    for row in table.values():
+    for row in (table[contender.name] for contender in busy):
         row["load_ms"] = 1000 * statistics.median(row.pop("loads"))
         row["memory_mib"] = statistics.median(row.pop("peaks"))
     score(binary, model, table, outputs, references)
@@ -360,7 +360,8 @@ def score(binary, model, table, outputs, references):
 
 def agreement(outputs):
     """The share of sentences that two contenders translate alike."""
-    pairs = [("attentive f32", "CTranslate2 float32 1x1"), ("attentive int8", "attentive f32")]
+    peer = next(name for name, _ in outputs if name.startswith("CTranslate2 float32"))
+    pairs = [("attentive f32", peer), ("attentive int8", "attentive f32")]
     same = lambda one, other: sum(a == b for a, b in zip(one, other)) / len(one)
     return {
         f"{one} = {other}, {label}": same(outputs[one, label], outputs[other, label])
@@ -403,7 +404,7 @@ def ratios(table):
     most = lambda key: best(ours, key, max) / best(theirs, key, max)
     least = lambda key: best(ours, key, min) / best(theirs, key, min)
     # Memory and loading of the kind that is fastest, as one process is used for everything.
-    fastest = lambda rows: max(rows, key=lambda row: row["beam4"])
+    fastest = lambda rows: max(rows, key=lambda row: row.get("beam4", 0))
     of_fastest = lambda key: fastest(ours)[key] / fastest(theirs)[key]
     return {
         "greedy": most("greedy"),
@@ -421,28 +422,29 @@ def test_set(data):
     return read("test_2016_flickr.de.gz"), read("test_2016_flickr.en.gz")
 
 
-def compare(binary, model, data, quick, json_file):
-    texts, references = test_set(data)
-    if quick:
-        texts, references = texts[:300], references[:300]
+def compare(binary, model, data, quick, json_file, size=None):
     import ctranslate2
 
-    print(f"CTranslate2 {ctranslate2.__version__}, {os.cpu_count()} threads, {len(texts)} sentences of test_2016_flickr")
-    result = {"sentences": len(texts), "threads": os.cpu_count(), "ctranslate2": ctranslate2.__version__}
-    lines = []
+    texts, references = test_set(data)
+    print(f"CTranslate2 {ctranslate2.__version__}, {os.cpu_count()} threads, test_2016_flickr")
+    result = {"threads": os.cpu_count(), "ctranslate2": ctranslate2.__version__}
     with tempfile.TemporaryDirectory() as folder:
         base = os.path.join(folder, "base")
         widened(model, base)
-        for size, path in (("base", base), ("small", model)):
-            table, same = measure(size, binary, path, texts, references, folder, quick)
-            print_table(size, table, same)
-            result[size] = {"contenders": table, "agreement": same, "ratios": ratios(table)}
-            lines.append(" ".join(f"{key}={value:.2f}" for key, value in ratios(table).items()))
+        sizes = {"base": (base, 100 if quick else 1000), "small": (model, 300 if quick else 1000)}
+        for name, (path, count) in sizes.items():
+            if size not in (None, name):
+                continue
+            table, same = measure(name, binary, path, texts[:count], references[:count], folder, quick)
+            print_table(f"{name}, {count} sentences", table, same)
+            result[name] = {"sentences": count, "contenders": table, "agreement": same, "ratios": ratios(table)}
     if json_file:
         json.dump(result, open(json_file, "w"), indent=1)
-    print(f"\nbase: {lines[0]}\nsmall: {lines[1]}")
-    small = result["small"]["ratios"]
-    print(" ".join(f"{key}={small[key]:.2f}" for key in ("greedy", "beam4", "latency", "memory")))
+    print()
+    for name in sizes.keys() & result.keys():
+        print(f"{name}: " + " ".join(f"{key}={value:.2f}" for key, value in result[name]["ratios"].items()))
+    last = result.get("small", result.get("base"))["ratios"]
+    print(" ".join(f"{key}={last[key]:.2f}" for key in ("greedy", "beam4", "latency", "memory")))
 
 
 def scaling(binary, model, data, quick, json_file):
@@ -480,12 +482,16 @@ if __name__ == "__main__":
     if sys.argv[1] == "serve":
         serve(*sys.argv[2:5], *map(int, sys.argv[5:7]))
     else:
+        options = {"--json": None, "--size": None}
         arguments = sys.argv[2:]
-        json_file = None
-        if "--json" in arguments:
-            place = arguments.index("--json")
-            json_file = arguments[place + 1]
-            del arguments[place : place + 2]
+        for name in options:
+            if name in arguments:
+                place = arguments.index(name)
+                options[name] = arguments[place + 1]
+                del arguments[place : place + 2]
         quick = "--quick" in arguments
         arguments = [argument for argument in arguments if argument != "--quick"]
-        {"compare": compare, "scaling": scaling}[sys.argv[1]](*arguments, quick, json_file)
+        if sys.argv[1] == "compare":
+            compare(*arguments, quick, options["--json"], options["--size"])
+        else:
+            scaling(*arguments, quick, options["--json"])
