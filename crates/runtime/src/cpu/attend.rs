@@ -1,9 +1,10 @@
 //! Scaled dot-product attention (§3.2.1) over pages of keys and values.
 //!
-//! A page holds [`LANES`] positions: for each key-value head the keys as a panel `[head_dim, LANES]`,
-//! whose products with a query are one position per lane, then the values `[LANES, value_width]`. The
-//! encoder's own positions, the source as the decoder sees it and the decoder's past all lie in such
-//! pages, so there is one attention. Neighbours: [`super::pages`] holds them.
+//! A page holds [`LANES`] positions: for each key-value head their keys, then their values, a row for each
+//! position. The encoder's own positions, the source as the decoder sees it and the decoder's past all
+//! lie in such pages, so there is one attention. (Keys as a panel, one position per lane, would save
+//! the sums over lanes; but a new position would touch a cache line for each of its numbers.)
+//! Neighbours: [`super::pages`] holds the decoder's.
 
 use super::product::{F32Product, Out, Then, f32_product};
 use super::rowwise::softmax;
@@ -32,13 +33,14 @@ impl Heads {
         self.kv_heads * self.head_dim
     }
 
-    fn value_width(self) -> usize {
+    /// Width of a row in a page; the numbers behind `head_dim` are zero.
+    fn row_width(self) -> usize {
         self.head_dim.next_multiple_of(LANES)
     }
 
     /// Numbers of one head in a page.
     fn head_page(self) -> usize {
-        LANES * (self.head_dim + self.value_width())
+        2 * LANES * self.row_width()
     }
 
     /// Numbers of one layer in a page.
@@ -48,15 +50,13 @@ impl Heads {
 
     /// Writes the keys and values of one position into its page.
     pub fn write(self, page: &mut [f32], position: usize, keys: &[f32], values: &[f32]) {
-        let place = position % LANES;
+        let width = self.row_width();
         let heads = page.chunks_exact_mut(self.head_page());
         let keys = keys.chunks_exact(self.head_dim);
         for ((page, keys), values) in heads.zip(keys).zip(values.chunks_exact(self.head_dim)) {
-            let (panel, rows) = page.split_at_mut(LANES * self.head_dim);
-            for (column, key) in panel.chunks_exact_mut(LANES).zip(keys) {
-                column[place] = *key;
-            }
-            rows[place * self.value_width()..][..self.head_dim].copy_from_slice(values);
+            let place = position % LANES * width;
+            page[place..][..self.head_dim].copy_from_slice(keys);
+            page[LANES * width + place..][..self.head_dim].copy_from_slice(values);
         }
     }
 }
@@ -97,22 +97,13 @@ impl Work for Attend<'_> {
             let in_page = head / (heads / kv_heads) * self.heads.head_page();
             unsafe {
                 for block in 0..blocks {
-                    f32_product::<S>(&F32Product {
-                        a: self.queries.add(head * head_dim),
-                        a_stride: self.query_stride,
-                        rows: self.rows,
-                        k: head_dim,
-                        b: self.page(block, in_page),
-                        b_stride: LANES,
-                        panel_stride: 0,
-                        bias: std::ptr::null(),
-                        out: Out {
-                            to: self.scores.as_mut_ptr().add(block * LANES),
-                            stride: width,
-                            n: LANES,
-                            then: Then::Store,
-                        },
-                    });
+                    let keys = self.page(block, in_page);
+                    for row in 0..self.rows {
+                        let query = self.queries.add(row * self.query_stride + head * head_dim);
+                        let scores = self.scores.as_mut_ptr().add(row * width + block * LANES);
+                        let count = (self.len - block * LANES).min(LANES);
+                        dots::<S>(query, head_dim, keys, self.heads.row_width(), count, scores);
+                    }
                 }
                 for row in self.scores.chunks_exact_mut(width).take(self.rows) {
                     softmax::<S>(row.as_mut_ptr(), self.len, factor);
@@ -123,8 +114,8 @@ impl Work for Attend<'_> {
                         a_stride: width,
                         rows: self.rows,
                         k: (self.len - block * LANES).min(LANES),
-                        b: self.page(block, in_page + LANES * head_dim),
-                        b_stride: self.heads.value_width(),
+                        b: self.page(block, in_page + LANES * self.heads.row_width()),
+                        b_stride: self.heads.row_width(),
                         panel_stride: LANES,
                         bias: std::ptr::null(),
                         out: Out {
@@ -137,6 +128,38 @@ impl Work for Attend<'_> {
                 }
             }
             self.add_weights(width);
+        }
+    }
+}
+
+/// Products of a query with the first `count` keys of a page (rounded up to four).
+#[inline(always)]
+unsafe fn dots<S: Simd>(
+    query: *const f32,
+    head_dim: usize,
+    keys: *const f32,
+    width: usize,
+    count: usize,
+    out: *mut f32,
+) {
+    unsafe {
+        let whole = head_dim / LANES * LANES;
+        for first in (0..count).step_by(4) {
+            let keys = keys.add(first * width);
+            let mut sums = [S::splat(0.0); 4];
+            for i in (0..whole).step_by(LANES) {
+                let query = S::load(query.add(i));
+                for (key, sum) in sums.iter_mut().enumerate() {
+                    *sum = S::fma(query, S::load(keys.add(key * width + i)), *sum);
+                }
+            }
+            if whole < head_dim {
+                let query = S::load_some(query.add(whole), head_dim - whole, 0.0);
+                for (key, sum) in sums.iter_mut().enumerate() {
+                    *sum = S::fma(query, S::load(keys.add(key * width + whole)), *sum);
+                }
+            }
+            S::sum4(sums, out.add(first));
         }
     }
 }

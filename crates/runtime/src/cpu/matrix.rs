@@ -283,7 +283,10 @@ pub(crate) fn quantise(plain: Plain<'_>) -> (Aligned<i8>, Vec<f32>) {
             let i = place / group * 4 + place % 4;
             let output = panel * LANES + place % group / 4;
             if i < k && output < n {
-                *out = (at(i, output) * steps[output]).round_ties_even() as i8;
+                // Adding this and taking it away rounds to the nearest whole number; the function for that
+                // is a slow library call without SSE 4.1.
+                const ROUND: f32 = 12_582_912.0;
+                *out = (at(i, output) * steps[output] + ROUND - ROUND) as i8;
             }
         }
     }

@@ -46,6 +46,19 @@ impl<const VNNI: bool> Simd for Avx512<VNNI> {
         }
     }
 
+    #[inline(always)] unsafe fn sum(v: __m512) -> f32 { unsafe { _mm512_reduce_add_ps(v) } }
+    #[inline(always)] unsafe fn largest(v: __m512) -> f32 { unsafe { _mm512_reduce_max_ps(v) } }
+    #[inline(always)] unsafe fn sum4(v: [__m512; 4], to: *mut f32) {
+        unsafe {
+            let ab = _mm512_add_ps(_mm512_unpacklo_ps(v[0], v[1]), _mm512_unpackhi_ps(v[0], v[1]));
+            let cd = _mm512_add_ps(_mm512_unpacklo_ps(v[2], v[3]), _mm512_unpackhi_ps(v[2], v[3]));
+            let low = _mm512_shuffle_ps::<0b01_00_01_00>(ab, cd); // a b c d in each quarter
+            let quarters = _mm512_add_ps(low, _mm512_shuffle_ps::<0b11_10_11_10>(ab, cd));
+            let halves = _mm256_add_ps(_mm512_castps512_ps256(quarters), _mm512_extractf32x8_ps::<1>(quarters));
+            _mm_storeu_ps(to, _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps::<1>(halves)));
+        }
+    }
+
     #[inline(always)] unsafe fn load_i(from: *const i32) -> __m512i { unsafe { _mm512_loadu_si512(from.cast()) } }
     #[inline(always)] unsafe fn to_f(a: __m512i) -> __m512 { unsafe { _mm512_cvtepi32_ps(a) } }
     #[inline(always)] unsafe fn spread(bytes: *const u8) -> __m512i { unsafe { _mm512_set1_epi32(bytes.cast::<i32>().read_unaligned()) } }

@@ -75,6 +75,14 @@ pub(crate) trait Simd {
         lanes[0]
     }
 
+    /// The sums of four vectors.
+    #[inline(always)]
+    unsafe fn sum4(vectors: [Self::F; 4], to: *mut f32) {
+        for (i, v) in vectors.into_iter().enumerate() {
+            unsafe { *to.add(i) = Self::sum(v) };
+        }
+    }
+
     /// The largest lane.
     #[inline(always)]
     unsafe fn largest(v: Self::F) -> f32 {
