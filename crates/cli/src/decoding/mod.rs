@@ -31,7 +31,7 @@ pub struct DecodingArgs {
     /// Leave outputs that go round in circles as they are, instead of searching again
     #[arg(long)]
     allow_repetition: bool,
-    /// Lines translated together [default: 64]
+    /// Lines translated together [default: 32]
     #[arg(long, value_name = "N", value_parser = positive())]
     batch_size: Option<usize>,
     /// Source tokens translated together, as if all lines were as long as the longest [default: 4096]
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(search.length_penalty, 0.6);
         assert_eq!(
             (max_source_tokens, batch_sentences, batch_tokens),
-            (512, 64, 4096)
+            (512, 32, 4096)
         );
     }
 

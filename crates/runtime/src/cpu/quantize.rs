@@ -10,6 +10,7 @@ use super::aligned::Aligned;
 use super::load::{plain, scale_name};
 use super::matrix::quantise;
 use super::simd::LANES;
+use super::{Compute, CpuModel};
 use crate::error::{Result, RuntimeError};
 use crate::model_dir::ModelDir;
 use crate::weights::{Values, Weights};
@@ -59,6 +60,8 @@ pub fn quantize(from: &Path, to: &Path) -> Result<QuantizeReport> {
             "exists already; choose another place or remove it".to_string(),
         );
     }
+    // What cannot be translated with is refused now, and not when the copy is used.
+    CpuModel::open(&dir, Compute::F32)?;
     let unfinished = unfinished(to);
     let report = write(&dir, &weights, &unfinished).and_then(|report| {
         let renamed = fs::rename(&unfinished, to).map_err(RuntimeError::io("create", to));

@@ -44,7 +44,7 @@ impl Default for TranslatorOptions {
         Self {
             search: SearchOptions::default(),
             max_source_tokens: 512,
-            batch_sentences: 64,
+            batch_sentences: 32,
             batch_tokens: 4096,
             threads: None,
             window: 4096,
