@@ -43,6 +43,11 @@ impl Heads {
         2 * LANES * self.row_width()
     }
 
+    /// A page is made of blocks: the keys or values of one head. The size of a block and of a row in it.
+    pub fn block(self) -> (usize, usize) {
+        (LANES * self.row_width(), self.row_width())
+    }
+
     /// Numbers of one layer in a page.
     pub fn page(self) -> usize {
         self.kv_heads * self.head_page()

@@ -158,7 +158,10 @@ impl CpuModel {
         for (i, (row, &token)) in rows.iter_mut().zip(tokens).enumerate() {
             self.embed(scratch, Side::Target, i, token, *position);
             match row.past.last_mut() {
-                Some(page) if !position.is_multiple_of(LANES) => *page = pages.own(*page),
+                Some(page) if !position.is_multiple_of(LANES) => {
+                    let (block, row) = self.heads.block();
+                    *page = pages.own(*page, block, *position % LANES * row);
+                }
                 _ => row.past.push(pages.take()),
             }
         }

@@ -22,6 +22,8 @@ mod product;
 mod quantize;
 mod rowwise;
 mod simd;
+#[cfg(test)]
+mod tests;
 
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};

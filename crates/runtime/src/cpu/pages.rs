@@ -58,13 +58,17 @@ impl Pages {
         }
     }
 
-    /// A page with the same content that nobody else uses.
-    pub fn own(&mut self, page: usize) -> usize {
+    /// A page with the same content that nobody else uses; only the first `used` numbers of every
+    /// `block` matter.
+    pub fn own(&mut self, page: usize, block: usize, used: usize) -> usize {
         if self.users[page / self.size] == 1 {
             return page;
         }
         let copy = self.take();
-        self.memory.copy_within(page..page + self.size, copy);
+        for at in (0..self.size).step_by(block) {
+            let from = page + at;
+            self.memory.copy_within(from..from + used, copy + at);
+        }
         self.give_back(page);
         copy
     }
