@@ -7,7 +7,7 @@
 //! translation quantize MODEL DIR              the model in int8
 //! translation serve MODEL SOURCES COMPUTE THREADS
 //!     load                              -> {"seconds", "start_kib", "loaded_kib"}
-//!     speed BEAM BATCH                  -> {"seconds", "peak_kib"}, all sources
+//!     speed BEAM BATCH [TOKENS]         -> {"seconds", "peak_kib"}, all sources in batches of so many
 //!     latency BEAM COUNT                -> {"seconds": [...]}, one source after the other
 //!     outputs BEAM                      -> {"outputs": [[ids]]}
 //! ```
@@ -112,8 +112,13 @@ impl Server {
             let words: Vec<&str> = line.split(' ').collect();
             let answer = match words[..] {
                 ["load"] => self.loading.clone(),
-                ["speed", beam, batch] => {
+                ["speed", beam, batch, ref tokens @ ..] => {
                     self.set(beam.parse()?, batch.parse()?)?;
+                    if let [tokens] = tokens {
+                        let mut options = self.translator.options().clone();
+                        options.batch_tokens = tokens.parse()?;
+                        self.translator = self.translator.with_options(options)?;
+                    }
                     let clock = Instant::now();
                     self.translator.translate_tokens(&self.sources);
                     let seconds = clock.elapsed().as_secs_f64();
@@ -144,7 +149,6 @@ impl Server {
         // Learned positions limit the length; `open` has found that out.
         options.search.max_length = self.options.search.max_length;
         options.batch_sentences = batch;
-        options.batch_tokens = usize::MAX;
         self.translator = self.translator.with_options(options)?;
         Ok(())
     }

@@ -34,7 +34,7 @@ pub struct DecodingArgs {
     /// Lines translated together [default: 32]
     #[arg(long, value_name = "N", value_parser = positive())]
     batch_size: Option<usize>,
-    /// Source tokens translated together, as if all lines were as long as the longest [default: 4096]
+    /// Source tokens translated together, as if all lines were as long as the longest [default: 768]
     #[arg(long, value_name = "TOKENS", value_parser = positive())]
     batch_tokens: Option<usize>,
     /// Numbers to compute with on the CPU: auto takes int8 for a quantized model, f32 for others
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(search.length_penalty, 0.6);
         assert_eq!(
             (max_source_tokens, batch_sentences, batch_tokens),
-            (512, 32, 4096)
+            (512, 32, 768)
         );
     }
 

@@ -45,7 +45,7 @@ impl Default for TranslatorOptions {
             search: SearchOptions::default(),
             max_source_tokens: 512,
             batch_sentences: 32,
-            batch_tokens: 4096,
+            batch_tokens: 768,
             threads: None,
             window: 4096,
             repetition: Repetition::Guard,
