@@ -323,6 +323,9 @@ fn int8_weights_are_not_taken_for_f32() {
         .expect_err("int8 weights")
         .to_string();
     assert!(message.contains("the weights are int8"), "{message}");
+    let file = dir.path.join("model.safetensors");
+    let burn = Transformer::load(&dir.config, &file, &Device::flex()).expect_err("int8 weights");
+    assert!(burn.to_string().contains("the weights are int8"), "{burn}");
     let again = quantize(&dir.path, &saved.folder.path().join("twice"));
     assert!(
         again

@@ -31,6 +31,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 type Answer<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Answer<()> {
+    // As in the binary, too.
+    #[cfg(target_os = "linux")]
+    // SAFETY: only tells the kernel how to back memory.
+    unsafe {
+        libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0)
+    };
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {

@@ -47,10 +47,9 @@ impl CpuModel {
     /// The encoder's output for these sources is in the stream afterwards.
     fn encode_rows(&self, sources: &[Vec<u32>], rows: usize, scratch: &mut Scratch) {
         self.room(scratch, rows);
-        let mut row = 0;
-        for (position, &token) in sources.iter().flat_map(|source| source.iter().enumerate()) {
+        let tokens = sources.iter().flat_map(|source| source.iter().enumerate());
+        for (row, (position, &token)) in tokens.enumerate() {
             self.embed(scratch, Side::Source, row, token, position);
-            row += 1;
         }
         for layer in &self.network.encoder {
             let attention = &layer.attention;
