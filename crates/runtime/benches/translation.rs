@@ -7,7 +7,7 @@
 //! translation quantize MODEL DIR              the model in int8
 //! translation serve MODEL SOURCES COMPUTE THREADS
 //!     load                              -> {"seconds", "start_kib", "loaded_kib"}
-//!     speed BEAM BATCH [TOKENS]         -> {"seconds", "peak_kib"}, all sources in batches of so many
+//!     speed BEAM BATCH [TOKENS]         -> {"seconds", "peak_kib"}, all sources; batch 0 is our choice
 //!     latency BEAM COUNT                -> {"seconds": [...]}, one source after the other
 //!     outputs BEAM                      -> {"outputs": [[ids]]}
 //! ```
@@ -135,7 +135,7 @@ impl Server {
                     json!({ "seconds": self.one_by_one(count.parse()?) })
                 }
                 ["outputs", beam] => {
-                    self.set(beam.parse()?, self.options.batch_sentences)?;
+                    self.set(beam.parse()?, 0)?;
                     let found = self.translator.translate_tokens(&self.sources);
                     let best = found.iter().map(|hypotheses| &hypotheses[0].tokens);
                     json!({ "outputs": best.collect::<Vec<_>>() })
@@ -154,7 +154,7 @@ impl Server {
         };
         // Learned positions limit the length; `open` has found that out.
         options.search.max_length = self.options.search.max_length;
-        options.batch_sentences = batch;
+        options.batch_sentences = (batch > 0).then_some(batch);
         self.translator = self.translator.with_options(options)?;
         Ok(())
     }

@@ -47,7 +47,7 @@ fn neither_batches_nor_threads_nor_order_change_a_bit_in_f32() {
             let options = TranslatorOptions {
                 search: search.clone(),
                 threads: Some(threads),
-                batch_sentences,
+                batch_sentences: Some(batch_sentences),
                 alignments: true,
                 ..Default::default()
             };

@@ -207,7 +207,7 @@ fn translations_do_not_depend_on_threads_or_batches() {
     let translate = |threads, batch_sentences| {
         let options = TranslatorOptions {
             threads: Some(threads),
-            batch_sentences,
+            batch_sentences: Some(batch_sentences),
             ..Default::default()
         };
         let model = FakeModel::random(vocab(), 5);

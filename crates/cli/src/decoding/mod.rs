@@ -31,7 +31,7 @@ pub struct DecodingArgs {
     /// Leave outputs that go round in circles as they are, instead of searching again
     #[arg(long)]
     allow_repetition: bool,
-    /// Lines translated together [default: 32]
+    /// Lines translated together [default: 24 divided by the beam]
     #[arg(long, value_name = "N", value_parser = positive())]
     batch_size: Option<usize>,
     /// Source tokens translated together, as if all lines were as long as the longest [default: 768]
@@ -104,9 +104,7 @@ impl DecodingArgs {
         if let Some(tokens) = self.max_source_length {
             options.max_source_tokens = tokens;
         }
-        if let Some(lines) = self.batch_size {
-            options.batch_sentences = lines;
-        }
+        options.batch_sentences = self.batch_size;
         if let Some(tokens) = self.batch_tokens {
             options.batch_tokens = tokens;
         }
@@ -181,7 +179,7 @@ mod tests {
         assert_eq!(search.length_penalty, 0.6);
         assert_eq!(
             (max_source_tokens, batch_sentences, batch_tokens),
-            (512, 32, 768)
+            (512, None, 768)
         );
     }
 

@@ -2,7 +2,7 @@
 
 use crate::config::ModelConfig;
 use crate::error::{Result, RuntimeError};
-use crate::search::SearchOptions;
+use crate::search::{Method, SearchOptions};
 
 /// How to translate.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,8 +12,9 @@ pub struct TranslatorOptions {
     /// Longer sources are cut here, and their [`Translation`](super::Translation) says so; counts
     /// `</s>`.
     pub max_source_tokens: usize,
-    /// The most sentences in a batch.
-    pub batch_sentences: usize,
+    /// The most sentences in a batch; if none is given, as many as fit the processor's caches best:
+    /// two dozen with greedy search, fewer the wider the beam is.
+    pub batch_sentences: Option<usize>,
     /// The most source tokens in a batch, as if all were as long as its longest; a longer line has a
     /// batch to itself.
     pub batch_tokens: usize,
@@ -44,7 +45,7 @@ impl Default for TranslatorOptions {
         Self {
             search: SearchOptions::default(),
             max_source_tokens: 512,
-            batch_sentences: 32,
+            batch_sentences: None,
             batch_tokens: 768,
             threads: None,
             window: 4096,
@@ -66,6 +67,18 @@ impl TranslatorOptions {
         self
     }
 
+    /// The most sentences in a batch. A small model was fastest with 16 to 32 rows at a time, and
+    /// needs memory for each of them.
+    pub(super) fn sentences_in_batch(&self) -> usize {
+        const ROWS: usize = 24;
+        let rows_each = match &self.search.method {
+            Method::Greedy => 1,
+            Method::Beam { size } => *size,
+            Method::Sample(_) => self.search.n_best,
+        };
+        self.batch_sentences.unwrap_or((ROWS / rows_each).max(1))
+    }
+
     /// The number of threads on this machine.
     pub(super) fn threads_here(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -76,7 +89,7 @@ impl TranslatorOptions {
         let mut problems = self.search.check().err().unwrap_or_default();
         let least = [
             ("max_source_tokens", self.max_source_tokens, 2),
-            ("batch_sentences", self.batch_sentences, 1),
+            ("batch_sentences", self.batch_sentences.unwrap_or(1), 1),
             ("threads", self.threads.unwrap_or(1), 1),
             ("window", self.window, 1),
         ];

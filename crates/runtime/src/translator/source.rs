@@ -101,7 +101,7 @@ pub(super) fn batches(
     order.sort_by_key(|&index| Reverse(lengths[index]));
     // Every thread should have several batches, so that none waits long for the last one.
     let share = order.len().div_ceil(BATCHES_PER_THREAD * threads);
-    let most = share.max(FEW_SENTENCES).min(options.batch_sentences);
+    let most = share.max(FEW_SENTENCES).min(options.sentences_in_batch());
 
     let mut batches: Vec<Vec<usize>> = Vec::new();
     for index in order {
