@@ -341,6 +341,8 @@ def measure(size, binary, model, texts, references, folder, quick):
             load = contender.start()
             row = table[contender.name]
             row.setdefault("loads", []).append(load["seconds"])
+            if contender.ours:
+                row["tokenizer_ms"] = 1000 * load["tokenizer_seconds"]
             peak = contender.ask("speed", 4, row["beam4_batch"])["peak_kib"]
             row.setdefault("peaks", []).append((peak - load["start_kib"]) / 1024)
             contender.stop()
@@ -381,6 +383,7 @@ COLUMNS = [
     ("beam4_p95", "p95", "{:.2f}"),
     ("memory_mib", "peak MiB", "{:.0f}"),
     ("load_ms", "load ms", "{:.1f}"),
+    ("tokenizer_ms", "and tokenizer", "{:.1f}"),
     ("greedy_bleu", "BLEU greedy", "{:.2f}"),
     ("beam4_bleu", "beam 4", "{:.2f}"),
 ]

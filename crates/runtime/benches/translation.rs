@@ -6,7 +6,7 @@
 //! translation decode MODEL < ids              one line of text for each JSON array
 //! translation quantize MODEL DIR              the model in int8
 //! translation serve MODEL SOURCES COMPUTE THREADS
-//!     load                              -> {"seconds", "start_kib", "loaded_kib"}
+//!     load                              -> {"seconds", "tokenizer_seconds", "start_kib", "loaded_kib"}
 //!     speed BEAM BATCH [TOKENS]         -> {"seconds", "peak_kib"}, all sources; batch 0 is our choice
 //!     latency BEAM COUNT                -> {"seconds": [...]}, one source after the other
 //!     outputs BEAM                      -> {"outputs": [[ids]]}
@@ -17,7 +17,7 @@ use std::fs;
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
-use attentive_runtime::cpu::{Compute, quantize};
+use attentive_runtime::cpu::{Compute, CpuModel, quantize};
 use attentive_runtime::model_dir::ModelDir;
 use attentive_runtime::search::SearchOptions;
 use attentive_runtime::{Translator, TranslatorOptions};
@@ -98,10 +98,17 @@ impl Server {
             ..Default::default()
         };
         let start = memory_kib("VmRSS");
+        // The tokenizer by itself, as other software has none.
         let clock = Instant::now();
-        let translator = Translator::open_with(model, compute, options.clone())?;
+        let directory = ModelDir::open(model)?;
+        let tokenizer_seconds = clock.elapsed().as_secs_f64();
+        let clock = Instant::now();
+        let network = CpuModel::open(&directory, compute)?;
+        let options = options.within(&directory.config);
+        let translator = Translator::new(network, directory.tokenizers, options)?;
         let loading = json!({
             "seconds": clock.elapsed().as_secs_f64(),
+            "tokenizer_seconds": tokenizer_seconds,
             "start_kib": start,
             "loaded_kib": memory_kib("VmRSS"),
         });

@@ -40,8 +40,12 @@ pub(super) fn save(path: &Path, json: &str) -> Result<()> {
 fn parse(bytes: &[u8]) -> std::result::Result<Inner, String> {
     let json =
         std::str::from_utf8(bytes).map_err(|error| format!("it is not a text file ({error})"))?;
-    let keys: Keys =
-        serde_json::from_str(json).map_err(|error| format!("it is not complete JSON ({error})"))?;
+    // A list would be read as an object whose keys were left out.
+    let keys = match json.trim_start().starts_with('{') {
+        true => serde_json::from_str(json),
+        false => serde_json::from_str(json).map(|IgnoredAny| Keys::default()),
+    };
+    let keys: Keys = keys.map_err(|error| format!("it is not complete JSON ({error})"))?;
     if keys.format.is_some() {
         WordTokenizer::from_json(json).map(|words| Inner::Words(Arc::new(words)))
     } else if keys.model.is_some() {
@@ -52,7 +56,7 @@ fn parse(bytes: &[u8]) -> std::result::Result<Inner, String> {
 }
 
 /// The keys that tell the families apart; reading no more than them is what makes loading fast.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Keys {
     format: Option<IgnoredAny>,
     model: Option<IgnoredAny>,
