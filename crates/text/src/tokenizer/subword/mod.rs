@@ -238,8 +238,11 @@ const OTHER_NORMALIZER: &str = "its normalizer is neither absent nor Lowercase";
 const OTHER_PRE_TOKENIZER: &str = "its pre-tokenizer is not ByteLevel without prefix space";
 const ADDED_TOKENS: &str = "it has added tokens that are not part of its model";
 
+/// What each id stands for.
+type BytesOfIds = Vec<Box<[u8]>>;
+
 /// The vocabulary, and what each id stands for.
-fn checked(tokens: Vec<String>) -> std::result::Result<(Vocabulary, Vec<Box<[u8]>>), String> {
+fn checked(tokens: Vec<String>) -> std::result::Result<(Vocabulary, BytesOfIds), String> {
     let vocabulary = Vocabulary::new(tokens)?;
     if let Some(byte) = missing_byte(&vocabulary) {
         return Err(format!("its vocabulary lacks the byte {byte:#04x}"));
