@@ -130,6 +130,17 @@ impl Folder {
     }
 }
 
+/// Trains a run that has learnt to copy, for a whole file of tests, and returns its folder.
+pub fn copying_run(name: &str) -> String {
+    let data = Folder::new();
+    data.copy_task("train", 2000, 1);
+    let run = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&run);
+    let run = run.to_str().expect("a plain name").to_owned();
+    attentive(&["train", &data.recipe(), "--out", &run]).good();
+    run
+}
+
 /// The newest checkpoint of a run.
 pub fn newest_checkpoint(run: &Path) -> PathBuf {
     let entries = fs::read_dir(run.join("checkpoints")).expect("a run has checkpoints");

@@ -101,7 +101,8 @@ fn cached_steps_match_full_forward() {
         let full = floats(model.log_probs(full.hidden)); // [2, 4, 23]
         let mut state = SearchModel::start(&model, &sources);
         for (position, tokens) in targets[0].iter().zip(&targets[1]).enumerate() {
-            let step = SearchModel::step(&model, &mut state, &[*tokens.0, *tokens.1]);
+            let mut step = Vec::new();
+            SearchModel::step(&model, &mut state, &[*tokens.0, *tokens.1], &mut step);
             for row in 0..2 {
                 let at = (row * 4 + position) * 23;
                 assert_close(&step[row * 23..(row + 1) * 23], &full[at..at + 23], 1e-5);

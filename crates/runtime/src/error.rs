@@ -122,7 +122,7 @@ pub enum RuntimeError {
 
     /// A tensor is stored in a number format that we do not read.
     #[error(
-        "{}: tensor `{name}` is stored as {found}, expected F32; convert the file to F32",
+        "{}: tensor `{name}` is stored as {found}, expected {expected}; convert the file to {expected}",
         path.display()
     )]
     WrongNumberFormat {
@@ -132,6 +132,34 @@ pub enum RuntimeError {
         name: String,
         /// Its number format.
         found: String,
+        /// The one that we can use there.
+        expected: String,
+    },
+
+    /// A tensor does not fit the architecture.
+    #[error(
+        "{}: tensor `{name}` has shape {found:?}, expected {expected:?}; it belongs to another \
+         architecture: keep config.json and the weights of one model together",
+        path.display()
+    )]
+    WrongShape {
+        /// The file.
+        path: PathBuf,
+        /// The tensor.
+        name: String,
+        /// The shape that config.json asks for.
+        expected: Vec<usize>,
+        /// The shape it has.
+        found: Vec<usize>,
+    },
+
+    /// The weights cannot be computed with in the way asked for.
+    #[error("{}: {reason}", path.display())]
+    WrongCompute {
+        /// The weights file.
+        path: PathBuf,
+        /// What stands against it, and what to do.
+        reason: String,
     },
 
     /// A tensor that should be written has a shape that does not fit its values, or a name twice.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! config.json         the architecture (ModelConfig) and "format": 1
-//! model.safetensors   the weights
+//! model.safetensors   the weights: f32, or int8 as `cpu::quantize` writes them
 //! tokenizer.json      one tokenizer for both languages,
 //!                     or src.tokenizer.json and tgt.tokenizer.json
 //! ```
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::config::ModelConfig;
 use crate::error::{Result, RuntimeError};
-use crate::weights::Weights;
+use crate::weights::{Values, Weights};
 
 /// A model directory whose config and tokenizers have been read and fit together.
 #[derive(Debug, Clone)]
@@ -78,10 +78,23 @@ impl ModelDir {
         tensors: impl IntoIterator<Item = (&'a str, &'a [usize], &'a [f32])>,
     ) -> Result<()> {
         let path = path.as_ref();
-        fs::create_dir_all(path).map_err(RuntimeError::io("create", path))?;
-        write_config(&path.join(CONFIG), config)?;
-        tokenizers.save(path)?;
+        save_all_but_weights(path, config, tokenizers)?;
         Weights::write(path.join(WEIGHTS), tensors)
+    }
+
+    /// Writes a directory for the same model with other weights, of either number format.
+    pub(crate) fn save_mixed<'a>(
+        &self,
+        path: &Path,
+        tensors: impl IntoIterator<Item = (&'a str, &'a [usize], Values<'a>)>,
+    ) -> Result<()> {
+        save_all_but_weights(path, &self.config, &self.tokenizers)?;
+        Weights::write_mixed(path.join(WEIGHTS), tensors)
+    }
+
+    /// Where a directory's weights are.
+    pub(crate) fn weights_path(path: &Path) -> PathBuf {
+        path.join(WEIGHTS)
     }
 }
 
@@ -159,6 +172,12 @@ const TGT: &str = "tgt.tokenizer.json";
 
 /// Raised whenever files of the new kind could no longer be read by an older program.
 const FORMAT: u64 = 1;
+
+fn save_all_but_weights(path: &Path, config: &ModelConfig, tokenizers: &Tokenizers) -> Result<()> {
+    fs::create_dir_all(path).map_err(RuntimeError::io("create", path))?;
+    write_config(&path.join(CONFIG), config)?;
+    tokenizers.save(path)
+}
 
 /// The model directory that `path` means: itself, or the best or last model of a training run.
 fn resolve(path: &Path) -> Result<PathBuf> {

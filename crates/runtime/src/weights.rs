@@ -1,4 +1,5 @@
-//! The weights file of a model directory: named f32 tensors in the safetensors format.
+//! The weights file of a model directory: named tensors in the safetensors format, f32 as trained or
+//! int8 for translating.
 //!
 //! Reading maps the file into memory, so that opening is instant and several processes share one
 //! copy. Written by `attentive-train` (checkpoints), read by whatever builds a model.
@@ -6,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
@@ -59,8 +61,62 @@ impl Weights {
         self.metadata.info(name).map(|info| info.shape.as_slice())
     }
 
+    /// Whether the file was written by [`crate::cpu::quantize()`].
+    pub fn is_int8(&self) -> bool {
+        let tensors = self.metadata.tensors();
+        tensors.values().any(|info| info.dtype == Dtype::I8)
+    }
+
     /// A tensor's shape and values, row-major.
     pub fn tensor(&self, name: &str) -> Result<(Vec<usize>, Vec<f32>)> {
+        let (shape, place) = self.find(name, Dtype::F32)?;
+        let values = self.bytes(place).as_chunks().0.iter();
+        Ok((
+            shape.to_vec(),
+            values.map(|&value| f32::from_le_bytes(value)).collect(),
+        ))
+    }
+
+    /// Where the values of an f32 tensor of this shape are; see [`Weights::bytes`].
+    pub(crate) fn f32_place(&self, name: &str, shape: &[usize]) -> Result<Range<usize>> {
+        self.place(name, Dtype::F32, shape)
+    }
+
+    /// Where the values of an int8 tensor of this shape are.
+    pub(crate) fn i8_place(&self, name: &str, shape: &[usize]) -> Result<Range<usize>> {
+        self.place(name, Dtype::I8, shape)
+    }
+
+    /// Part of the mapped file.
+    pub(crate) fn bytes(&self, place: Range<usize>) -> &[u8] {
+        &self.map[place]
+    }
+
+    /// Gives the memory of the mapped file back; whoever reads on reads from the file again.
+    pub(crate) fn let_go(&self) {
+        // SAFETY: the map is of a file and never written to, so that nothing is lost. Where the advice
+        // is not followed, the memory is merely not given back.
+        #[cfg(unix)]
+        let _ = unsafe {
+            self.map
+                .unchecked_advise(memmap2::UncheckedAdvice::DontNeed)
+        };
+    }
+
+    fn place(&self, name: &str, dtype: Dtype, shape: &[usize]) -> Result<Range<usize>> {
+        let (found, place) = self.find(name, dtype)?;
+        if found != shape {
+            return Err(RuntimeError::WrongShape {
+                path: self.path.clone(),
+                name: name.to_string(),
+                expected: shape.to_vec(),
+                found: found.to_vec(),
+            });
+        }
+        Ok(place)
+    }
+
+    fn find(&self, name: &str, dtype: Dtype) -> Result<(&[usize], Range<usize>)> {
         let info = self
             .metadata
             .info(name)
@@ -69,22 +125,16 @@ impl Weights {
                 name: name.to_string(),
                 count: self.metadata.tensors().len(),
             })?;
-        if info.dtype != Dtype::F32 {
+        if info.dtype != dtype {
             return Err(RuntimeError::WrongNumberFormat {
                 path: self.path.clone(),
                 name: name.to_string(),
                 found: format!("{:?}", info.dtype),
+                expected: format!("{dtype:?}"),
             });
         }
         let (start, end) = info.data_offsets;
-        let bytes = &self.map[self.data_start + start..self.data_start + end];
-        let values = bytes
-            .as_chunks()
-            .0
-            .iter()
-            .map(|&value| f32::from_le_bytes(value))
-            .collect();
-        Ok((info.shape.clone(), values))
+        Ok((&info.shape, self.data_start + start..self.data_start + end))
     }
 
     /// Writes `(name, shape, values)` tensors to `path`, in the order given.
@@ -94,6 +144,18 @@ impl Weights {
     pub fn write<'a>(
         path: impl AsRef<Path>,
         tensors: impl IntoIterator<Item = (&'a str, &'a [usize], &'a [f32])>,
+    ) -> Result<()> {
+        let tensors = tensors.into_iter();
+        Self::write_mixed(
+            path,
+            tensors.map(|(name, shape, values)| (name, shape, Values::F32(values))),
+        )
+    }
+
+    /// As [`Weights::write`], with tensors of either number format.
+    pub(crate) fn write_mixed<'a>(
+        path: impl AsRef<Path>,
+        tensors: impl IntoIterator<Item = TensorRef<'a>>,
     ) -> Result<()> {
         let path = path.as_ref();
         let tensors: Vec<_> = tensors.into_iter().collect();
@@ -115,7 +177,33 @@ impl Weights {
 /// The header's own length stands before it as a little-endian u64.
 const LENGTH_BYTES: usize = size_of::<u64>();
 
-type TensorRef<'a> = (&'a str, &'a [usize], &'a [f32]);
+/// Values begin on a cache line, for the sake of those who compute with them where they are mapped.
+const ALIGNMENT: usize = 64;
+
+type TensorRef<'a> = (&'a str, &'a [usize], Values<'a>);
+
+/// The values of a tensor that is to be written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Values<'a> {
+    F32(&'a [f32]),
+    I8(&'a [i8]),
+}
+
+impl Values<'_> {
+    fn len(self) -> usize {
+        match self {
+            Self::F32(values) => values.len(),
+            Self::I8(values) => values.len(),
+        }
+    }
+
+    fn dtype(self) -> Dtype {
+        match self {
+            Self::F32(_) => Dtype::F32,
+            Self::I8(_) => Dtype::I8,
+        }
+    }
+}
 
 /// The JSON header, padded with spaces so that the values behind it are aligned.
 fn header(path: &Path, tensors: &[TensorRef<'_>]) -> Result<Vec<u8>> {
@@ -137,9 +225,10 @@ fn header(path: &Path, tensors: &[TensorRef<'_>]) -> Result<Vec<u8>> {
                 values.len()
             )));
         }
-        let end = offset + size_of_val(values);
+        let dtype = values.dtype();
+        let end = offset + values.len() * dtype.bitsize() / 8;
         let info = TensorInfo {
-            dtype: Dtype::F32,
+            dtype,
             shape: shape.to_vec(),
             data_offsets: (offset, end),
         };
@@ -152,7 +241,8 @@ fn header(path: &Path, tensors: &[TensorRef<'_>]) -> Result<Vec<u8>> {
     };
     let metadata = Metadata::new(None, infos).map_err(|error| damaged(error.to_string()))?;
     let mut header = serde_json::to_vec(&metadata).map_err(|error| damaged(error.to_string()))?;
-    header.resize(header.len().next_multiple_of(LENGTH_BYTES), b' ');
+    let whole = (LENGTH_BYTES + header.len()).next_multiple_of(ALIGNMENT);
+    header.resize(whole - LENGTH_BYTES, b' ');
     Ok(header)
 }
 
@@ -161,8 +251,13 @@ fn write_all(path: &Path, header: &[u8], tensors: &[TensorRef<'_>]) -> std::io::
     file.write_all(&(header.len() as u64).to_le_bytes())?;
     file.write_all(header)?;
     for (_, _, values) in tensors {
-        for value in *values {
-            file.write_all(&value.to_le_bytes())?;
+        match values {
+            Values::F32(values) => values
+                .iter()
+                .try_for_each(|v| file.write_all(&v.to_le_bytes()))?,
+            Values::I8(values) => values
+                .iter()
+                .try_for_each(|v| file.write_all(&v.to_le_bytes()))?,
         }
     }
     file.into_inner()?.sync_all()
@@ -171,6 +266,8 @@ fn write_all(path: &Path, header: &[u8], tensors: &[TensorRef<'_>]) -> std::io::
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    type F32Tensor<'a> = (&'a str, &'a [usize], &'a [f32]);
 
     fn written(dir: &Path) -> PathBuf {
         let path = dir.join("model.safetensors");
@@ -205,7 +302,7 @@ mod tests {
     fn scalars_and_empty_tensors_survive() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let path = dir.path().join("odd.safetensors");
-        let odd: [TensorRef; 2] = [("scalar", &[], &[3.0]), ("empty", &[0, 4], &[])];
+        let odd: [F32Tensor; 2] = [("scalar", &[], &[3.0]), ("empty", &[0, 4], &[])];
         Weights::write(&path, odd).expect("a writable directory");
         let weights = Weights::open(&path).expect("the file just written");
         assert_eq!(
@@ -280,7 +377,7 @@ mod tests {
     fn a_shape_that_does_not_fit_and_a_name_given_twice_are_refused() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let path = dir.path().join("bad.safetensors");
-        let misfit: [TensorRef; 1] = [("w", &[2, 2], &[1.0])];
+        let misfit: [F32Tensor; 1] = [("w", &[2, 2], &[1.0])];
         let message = Weights::write(&path, misfit)
             .expect_err("three values lack")
             .to_string();
@@ -288,7 +385,7 @@ mod tests {
             message.contains("shape [2, 2] does not hold 1 values"),
             "{message}"
         );
-        let twice: [TensorRef; 2] = [("w", &[1], &[1.0]), ("w", &[1], &[1.0])];
+        let twice: [F32Tensor; 2] = [("w", &[1], &[1.0]), ("w", &[1], &[1.0])];
         let message = Weights::write(&path, twice)
             .expect_err("two tensors `w`")
             .to_string();

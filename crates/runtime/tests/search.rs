@@ -3,6 +3,7 @@
 use attentive_runtime::search::fake::FakeModel;
 use attentive_runtime::search::{
     Finish, Hypothesis, LengthLimit, Method, Sampling, SearchModel, SearchOptions, search,
+    search_after,
 };
 use attentive_text::special::{BOS, EOS, PAD, UNK};
 use proptest::prelude::*;
@@ -32,11 +33,11 @@ fn everything(model: &FakeModel, source: &[u32], options: &SearchOptions) -> Vec
         for (tokens, log_prob) in beginnings {
             let mut state = model.start(&[source.to_vec()]);
             let fed: Vec<u32> = [BOS].into_iter().chain(tokens.iter().copied()).collect();
-            let row = fed
-                .iter()
-                .map(|&token| model.step(&mut state, &[token]))
-                .last();
-            for (token, log_prob_of_token) in (0..).zip(row.expect("at least <s> was fed")) {
+            let mut row = Vec::new();
+            for token in fed {
+                model.step(&mut state, &[token], &mut row);
+            }
+            for (token, &log_prob_of_token) in (0..).zip(&row) {
                 let log_prob = log_prob + f64::from(log_prob_of_token);
                 let mut tokens: Vec<u32> = tokens.clone();
                 match token {
@@ -55,6 +56,69 @@ fn everything(model: &FakeModel, source: &[u32], options: &SearchOptions) -> Vec
         beginnings = longer;
     }
     complete.sort_by(|a, b| b.1.total_cmp(&a.1));
+    complete
+}
+
+/// Beam search as its definition says and without any bound: until `size` sentences are complete
+/// and no live beginning is better by its present length than the best `n_best` of them.
+fn patient_beam(
+    model: &FakeModel,
+    source: &[u32],
+    options: &SearchOptions,
+    size: usize,
+) -> Vec<(Vec<u32>, f64)> {
+    let score = |log_prob: f64, length: usize| {
+        log_prob / (length.max(1) as f64).powf(options.length_penalty)
+    };
+    let limit = options.max_length.tokens(source.len());
+    let mut live: Vec<(Vec<u32>, f64)> = vec![(Vec::new(), 0.0)];
+    let mut complete: Vec<(Vec<u32>, f64)> = Vec::new();
+    let mut cut = Vec::new();
+    for length in 1..=limit {
+        let mut all = Vec::new();
+        for (tokens, log_prob) in &live {
+            let (mut state, mut row) = (model.start(&[source.to_vec()]), Vec::new());
+            for token in [BOS].iter().chain(tokens) {
+                model.step(&mut state, &[*token], &mut row);
+            }
+            for (token, &more) in (0..)
+                .zip(&row)
+                .filter(|(token, _)| ![BOS, PAD].contains(token))
+            {
+                let longer: Vec<u32> = tokens.iter().copied().chain([token]).collect();
+                all.push((longer, log_prob + f64::from(more)));
+            }
+        }
+        all.sort_by(|a, b| b.1.total_cmp(&a.1));
+        all.truncate(size);
+        live.clear();
+        for (mut tokens, log_prob) in all {
+            if tokens.last() == Some(&EOS) {
+                tokens.pop();
+                complete.push((tokens, score(log_prob, length)));
+            } else {
+                live.push((tokens, log_prob));
+            }
+        }
+        if length == limit {
+            cut = live
+                .iter()
+                .map(|(tokens, log_prob)| (tokens.clone(), score(*log_prob, length)))
+                .collect();
+        }
+        let Some((_, best)) = live.first() else { break };
+        let better = complete
+            .iter()
+            .filter(|(_, found)| *found >= score(*best, length))
+            .count();
+        if complete.len() >= size && better >= options.n_best {
+            break;
+        }
+    }
+    complete.sort_by(|a, b| b.1.total_cmp(&a.1));
+    cut.sort_by(|a: &(Vec<u32>, f64), b| b.1.total_cmp(&a.1));
+    complete.extend(cut);
+    complete.truncate(options.n_best);
     complete
 }
 
@@ -81,6 +145,83 @@ proptest! {
             prop_assert_eq!(&hypothesis.tokens, tokens);
             prop_assert!((hypothesis.score - score).abs() < 1e-9);
         }
+    }
+
+    #[test]
+    fn stopping_early_changes_nothing(
+        seed: u64,
+        vocab in 6usize..12,
+        size in 1usize..6,
+        length_penalty in prop::sample::select(vec![0.0, 0.6, 1.0, 2.0]),
+        limit in 1usize..9,
+        n_best in 1usize..6,
+    ) {
+        let n_best = n_best.min(size);
+        let model = FakeModel::random(vocab, seed);
+        let options = SearchOptions {
+            n_best, length_penalty, max_length: exactly(limit), ..SearchOptions::beam(size)
+        };
+        let found: Vec<_> = only(&model, &options).into_iter().map(|h| (h.tokens, h.score)).collect();
+        prop_assert_eq!(found, patient_beam(&model, &[A, EOS], &options, size));
+    }
+
+    #[test]
+    fn a_prefix_starts_every_hypothesis_and_the_rest_is_as_if_it_had_been_found(
+        seed: u64,
+        prefix in prop::collection::vec(3u32..9, 0..4),
+        method in prop::sample::select(vec![
+            Method::Greedy, Method::Beam { size: 3 }, Method::Sample(Sampling::default()),
+        ]),
+    ) {
+        let random = FakeModel::random(9, seed);
+        let options = SearchOptions { method, ..Default::default() };
+        let sources = [vec![A, EOS], vec![B, EOS]];
+        let prefixes = [prefix.clone(), Vec::new()];
+        let found = search_after(&random, &sources, &prefixes, &options);
+        prop_assert!(found[0][0].tokens.starts_with(&prefix));
+        prop_assert_eq!(&found[1], &search(&random, &sources[1..], &options)[0]);
+
+        // The same model, sure of the prefix, finds the same without being told.
+        let (model, forced) = (FakeModel::random(9, seed), prefix.clone());
+        let sure = FakeModel::new(9, move |source, target| {
+            let (mut state, mut row) = (model.start(&[source.to_vec()]), Vec::new());
+            for token in [BOS].iter().chain(target) {
+                model.step(&mut state, &[*token], &mut row);
+            }
+            if let Some(&token) = forced.get(target.len()) {
+                row.fill(f32::NEG_INFINITY);
+                row[token as usize] = 0.0;
+            }
+            row
+        });
+        if options.method == Method::Greedy {
+            let mut longer = options;
+            longer.max_length.extra += prefix.len();
+            prop_assert_eq!(&search(&sure, &sources[..1], &longer)[0][0].tokens, &found[0][0].tokens);
+        }
+    }
+
+    #[test]
+    fn no_n_gram_occurs_twice_where_that_is_forbidden(
+        seed: u64,
+        n in 1usize..4,
+        method in prop::sample::select(vec![
+            Method::Greedy, Method::Beam { size: 3 }, Method::Sample(Sampling::default()),
+        ]),
+    ) {
+        // Never wants to end, so that it would repeat itself.
+        let random = FakeModel::random(8, seed);
+        let model = FakeModel::new(8, move |source, target| {
+            let mut row = Vec::new();
+            let mut state = random.start(&[source.to_vec()]);
+            random.step(&mut state, &[BOS], &mut row);
+            row[EOS as usize] -= 5.0 - target.len() as f32 / 10.0;
+            row
+        });
+        let options = SearchOptions { method, no_repeat_ngram: Some(n), max_length: exactly(30), ..Default::default() };
+        let tokens = &only(&model, &options)[0].tokens;
+        let mut seen = std::collections::HashSet::new();
+        prop_assert!(tokens.windows(n).all(|gram| seen.insert(gram)), "{:?}", tokens);
     }
 
     #[test]
@@ -145,7 +286,8 @@ proptest! {
         let random = FakeModel::random(7, seed);
         let model = FakeModel::new(7, move |source, target| {
             let mut state = random.start(&[source.to_vec()]);
-            let mut row = random.step(&mut state, &[BOS]);
+            let mut row = Vec::new();
+            random.step(&mut state, &[BOS], &mut row);
             for (token, log_prob) in (0u64..).zip(&mut row) {
                 if (seed ^ token ^ target.len() as u64).is_multiple_of(every) {
                     *log_prob = bad;

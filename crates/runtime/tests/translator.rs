@@ -1,12 +1,14 @@
 //! Text to text with fake models: order, batches, empty and overlong lines.
 
-use std::cell::RefCell;
+use std::sync::Mutex;
 
 use attentive_runtime::config::{PositionKind, Preset};
 use attentive_runtime::model_dir::Tokenizers;
 use attentive_runtime::search::fake::FakeModel;
 use attentive_runtime::search::{Finish, LengthLimit, SearchModel, SearchOptions};
-use attentive_runtime::translator::{Translation, Translator, TranslatorOptions};
+use attentive_runtime::translator::{
+    Repetition, Translation, Translator, TranslatorOptions, WithPrefix,
+};
 use attentive_text::special::{BOS, EOS, PAD};
 use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
 
@@ -137,24 +139,159 @@ fn words_that_the_vocabulary_lacks_are_counted() {
 }
 
 #[test]
-fn each_line_is_handed_over_once_and_the_longest_first() {
+fn a_stream_is_answered_in_its_order_whatever_the_window() {
+    let words: Vec<&str> = WORDS.split(' ').collect();
+    let lines: Vec<String> = (0..100)
+        .map(|n| words[n % 9..n % 9 + n * 5 % 17].join(" "))
+        .collect();
+    for window in [1, 7, 1000] {
+        let translator = copying(TranslatorOptions {
+            window,
+            ..Default::default()
+        });
+        let mut answers = Vec::new();
+        let stream = lines.iter().map(Ok::<_, String>);
+        let ended = translator.translate_stream(stream, |line, translation| {
+            assert_eq!(*line, translation.text);
+            answers.push(line);
+            Ok(())
+        });
+        assert_eq!(ended, Ok(()));
+        assert_eq!(answers.len(), lines.len());
+    }
+}
+
+#[test]
+fn a_stream_is_read_no_further_than_a_window_ahead() {
     let translator = copying(TranslatorOptions {
-        batch_tokens: 8,
+        window: 10,
         ..Default::default()
     });
-    let lines = ["a", "", "a b c d e f", "b c", "d e f g"];
-    let mut order = Vec::new();
-    translator.translate_each(&lines, |index, translation| {
-        assert_eq!(translation.text, lines[index]);
-        order.push(index);
+    let read = std::cell::Cell::new(0);
+    let endless = std::iter::repeat_with(|| {
+        read.set(read.get() + 1);
+        Ok("a b")
     });
-    assert_eq!(order, [1, 2, 4, 3, 0]);
+    let mut answered = 0;
+    let ended = translator.translate_stream(endless, |_, _| {
+        answered += 1;
+        assert!(read.get() <= answered + 9);
+        if answered == 25 {
+            Err("enough")
+        } else {
+            Ok(())
+        }
+    });
+    assert_eq!((ended, answered), (Err("enough"), 25));
+}
+
+#[test]
+fn an_error_among_the_lines_ends_the_stream_and_loses_no_line_before_it() {
+    let translator = copying(TranslatorOptions::default());
+    let lines = [Ok("a"), Ok("b"), Err("unreadable"), Ok("c")];
+    let mut answers = Vec::new();
+    let ended = translator.translate_stream(lines, |_, translation| {
+        answers.push(translation.text);
+        Ok(())
+    });
+    assert_eq!(ended, Err("unreadable"));
+    assert_eq!(answers, ["a", "b"]);
+}
+
+#[test]
+fn translations_do_not_depend_on_threads_or_batches() {
+    let words: Vec<&str> = WORDS.split(' ').collect();
+    let lines: Vec<String> = (0..60)
+        .map(|n| words[n % 9..n % 9 + 1 + n * 5 % 12].join(" "))
+        .collect();
+    let translate = |threads, batch_sentences| {
+        let options = TranslatorOptions {
+            threads: Some(threads),
+            batch_sentences: Some(batch_sentences),
+            ..Default::default()
+        };
+        let model = FakeModel::random(vocab(), 5);
+        let translator = Translator::new(model, tokenizers(), options).expect("sound options");
+        translator.translate(&lines)
+    };
+    let expected = translate(1, 1);
+    for (threads, batch_sentences) in [(1, 64), (2, 64), (2, 3), (5, 7)] {
+        assert_eq!(translate(threads, batch_sentences), expected, "{threads}");
+    }
+}
+
+#[test]
+fn a_prefix_starts_the_translation_of_its_line_only() {
+    let translator = copying(TranslatorOptions::default());
+    let line = |text: &str, prefix: &str| WithPrefix {
+        text: text.to_owned(),
+        prefix: prefix.to_owned(),
+    };
+    let lines = [line("a b c", " x y "), line("a b c", ""), line("", "x")];
+    let translations = translator.translate(&lines);
+    assert_eq!(texts(&translations), ["x y c", "a b c", ""]);
+}
+
+/// Says "a b" for ever, unless it may not say it again; then it ends. As long as the source is not
+/// a loop itself.
+fn circling() -> FakeModel {
+    FakeModel::from_probabilities(vocab(), |_, target| {
+        vec![(4 + target.len() as u32 % 2, 0.9), (EOS, 0.1)]
+    })
+}
+
+#[test]
+fn a_translation_that_goes_round_in_circles_is_searched_again_and_says_so() {
+    let with = |repetition| {
+        let options = TranslatorOptions {
+            search: SearchOptions::greedy(),
+            repetition,
+            ..Default::default()
+        };
+        let translator = Translator::new(circling(), tokenizers(), options).expect("sound");
+        let source_of_loops = "a b c ".repeat(6);
+        translator.translate(&["a b c d e f", &source_of_loops])
+    };
+    let guarded = with(Repetition::Guard);
+    assert!(guarded[0].looped);
+    assert_eq!(guarded[0].finished, Finish::EndOfSentence);
+    assert_eq!(guarded[0].text.split(' ').count(), 4, "{}", guarded[0].text);
+    assert!(
+        !guarded[1].looped,
+        "its source says the same again and again"
+    );
+    assert_eq!(guarded[1].finished, Finish::LengthLimit);
+    let allowed = with(Repetition::Allow);
+    assert!(!allowed[0].looped);
+    assert_eq!(allowed[0].finished, Finish::LengthLimit);
+}
+
+#[test]
+fn tokens_and_alignments_come_when_they_are_asked_for() {
+    let plain = copying(TranslatorOptions::default()).translate(&["a b"]);
+    assert_eq!((&plain[0].tokens, &plain[0].alignment), (&None, &None));
+    let search = SearchOptions {
+        n_best: 2,
+        ..SearchOptions::beam(3)
+    };
+    let translator = copying(TranslatorOptions {
+        search,
+        tokens: true,
+        alignments: true,
+        max_source_tokens: 4,
+        ..Default::default()
+    });
+    let asked = translator.translate(&["a b", "a b c d"]);
+    assert_eq!(asked[0].tokens, Some(vec!["a".to_owned(), "b".to_owned()]));
+    assert_eq!(asked[0].alignment, Some(vec![(0, 0), (1, 1)]));
+    assert!(asked[0].alternatives[0].alignment.is_some());
+    assert_eq!(asked[1].alignment, Some(vec![(0, 0), (1, 1), (2, 2)]));
 }
 
 /// Remembers the lengths of the sources in every batch.
 struct Recording {
     model: FakeModel,
-    batches: RefCell<Vec<Vec<usize>>>,
+    batches: Mutex<Vec<Vec<usize>>>,
 }
 
 impl SearchModel for Recording {
@@ -166,13 +303,14 @@ impl SearchModel for Recording {
 
     fn start(&self, sources: &[Vec<u32>]) -> Self::State {
         self.batches
-            .borrow_mut()
+            .lock()
+            .expect("not poisoned")
             .push(sources.iter().map(Vec::len).collect());
         self.model.start(sources)
     }
 
-    fn step(&self, state: &mut Self::State, tokens: &[u32]) -> Vec<f32> {
-        self.model.step(state, tokens)
+    fn step(&self, state: &mut Self::State, tokens: &[u32], log_probs: &mut Vec<f32>) {
+        self.model.step(state, tokens, log_probs);
     }
 
     fn reorder(&self, state: &mut Self::State, rows: &[usize]) {
@@ -184,10 +322,11 @@ impl SearchModel for Recording {
 fn a_batch_holds_similar_lengths_and_no_more_tokens_than_allowed_with_padding() {
     let model = Recording {
         model: FakeModel::copying(vocab()),
-        batches: RefCell::default(),
+        batches: Mutex::default(),
     };
     let options = TranslatorOptions {
         batch_tokens: 9,
+        threads: Some(1),
         ..Default::default()
     };
     let translator = Translator::new(model, tokenizers(), options).expect("sound options");
@@ -202,7 +341,7 @@ fn a_batch_holds_similar_lengths_and_no_more_tokens_than_allowed_with_padding() 
         "e",
         "c d",
     ]);
-    let batches = translator.model().batches.borrow();
+    let batches = translator.model().batches.lock().expect("not poisoned");
     assert_eq!(
         *batches,
         [vec![11], vec![4, 3], vec![3, 2, 2], vec![2, 2, 2]]

@@ -168,6 +168,15 @@ fn subword_files_of_other_designs_are_refused_with_the_reason() {
         let message = refusal(bpe, change);
         assert!(message.contains(reason), "{reason} is not in: {message}");
     }
+    let added: Change = &|file| {
+        let mut token = file["added_tokens"][0].clone();
+        (token["id"], token["content"]) = (json!(99_999), json!("<new>"));
+        file["added_tokens"].as_array_mut().unwrap().push(token);
+    };
+    for (reason, change) in [cases[0], cases[1], cases[2], ("added tokens", added)] {
+        let message = refusal(TokenizerKind::Unigram, change);
+        assert!(message.contains(reason), "{reason} is not in: {message}");
+    }
     let message = refusal(TokenizerKind::Unigram, &|file| {
         let vocab = file["model"]["vocab"].as_array_mut().unwrap();
         let byte = vocab.iter().position(|entry| entry[0] == "Ā").unwrap();

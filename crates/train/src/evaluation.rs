@@ -111,6 +111,8 @@ pub fn bleu(
             0 | 1 => SearchOptions::greedy(),
             size => SearchOptions::beam(size),
         },
+        // The network's operations are spread over the threads themselves.
+        threads: Some(1),
         ..TranslatorOptions::default()
     };
     let translator = Translator::new(model.clone(), tokenizers.clone(), options.within(config))?;

@@ -15,8 +15,9 @@ use clap::Args;
 
 use super::train::{Follower, train};
 use crate::arguments::{DeviceArg, positive};
+use crate::decoding::ComputeKind;
 use crate::exit::Ending;
-use crate::model::LoadedModel;
+use crate::model::{LoadedModel, cpu_translator};
 use crate::output::Output;
 use crate::terminal::{Colours, Look, Terminal};
 
@@ -84,10 +85,14 @@ pub fn run(args: DemoArgs, terminal: &Terminal) -> anyhow::Result<()> {
 fn show(args: &DemoArgs, run: &Path, task: &Synthetic) -> anyhow::Result<()> {
     let unseen = unseen(task, UNSEEN.max(args.lines));
     let (sources, expected): (Vec<String>, Vec<String>) = unseen.into_iter().unzip();
-    let model = LoadedModel::open(run, &args.device.device)?;
-    let outputs = model
-        .translator(TranslatorOptions::default())?
-        .translate(&sources);
+    let options = TranslatorOptions::default();
+    let outputs = match args.device.device.as_str() {
+        "cpu" => cpu_translator(run, ComputeKind::Auto, options)?.translate(&sources),
+        device => {
+            let model = LoadedModel::open(run, device)?;
+            model.translator(options)?.translate(&sources)
+        }
+    };
     let width = sources
         .iter()
         .take(args.lines)

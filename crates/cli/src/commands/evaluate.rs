@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::arguments::DeviceArg;
 use crate::decoding::DecodingArgs;
 use crate::decoding::notices::Notices;
-use crate::model::LoadedModel;
+use crate::model::{LoadedModel, cpu_translator};
 use crate::output::Output;
 use crate::terminal::Terminal;
 use crate::wording::{count, plural};
@@ -58,7 +58,6 @@ pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let test = ParallelCorpus::read(slice::from_ref(&args.src), slice::from_ref(&args.reference))?;
     let model = LoadedModel::open(&args.model, &args.device.device)?;
     let options = args.decoding.options(1);
-    let translator = model.translator(options.clone())?;
     // Begun before the work, so that a place that cannot be written to is known before it.
     let mut hypotheses_file = match &args.output {
         Some(path) => Some(Output::open(Some(path))?),
@@ -85,10 +84,16 @@ pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
     }
 
     terminal.note("translating");
+    let translations = match args.device.device.as_str() {
+        "cpu" => cpu_translator(&args.model, args.decoding.compute, options)?.translate(&test.src),
+        _ => model.translator(options)?.translate(&test.src),
+    };
     let mut notices = Notices::default();
     let mut hypotheses = Vec::with_capacity(test.len());
-    for (index, translation) in translator.translate(&test.src).into_iter().enumerate() {
-        notices.add(index + 1, &translation, terminal);
+    for (line, translation) in (1..).zip(translations) {
+        if let Some(warning) = notices.add(line, &translation) {
+            terminal.warn(warning);
+        }
         hypotheses.push(translation.text.replace(['\n', '\r'], " "));
     }
     notices.tell(terminal);

@@ -7,6 +7,7 @@ mod demo;
 mod evaluate;
 mod info;
 mod plot;
+mod quantize;
 pub mod score;
 mod tokenizer;
 mod train;
@@ -25,6 +26,8 @@ pub enum Command {
     Train(train::TrainArgs),
     /// Translate sentences, a file or standard input
     Translate(translate::TranslateArgs),
+    /// Make a smaller, faster model for the CPU: weights of 8 bits
+    Quantize(quantize::QuantizeArgs),
     /// Measure a model on a test set: loss, perplexity, BLEU
     Evaluate(evaluate::EvaluateArgs),
     /// Score translations as sacreBLEU does: BLEU, chrF, TER, and whether differences are chance
@@ -49,6 +52,7 @@ pub fn run(command: Command, terminal: &Terminal) -> anyhow::Result<()> {
         Command::Demo(args) => demo::run(args, terminal),
         Command::Train(args) => train::run(args, terminal),
         Command::Translate(args) => translate::run(args, terminal),
+        Command::Quantize(args) => quantize::run(args),
         Command::Evaluate(args) => evaluate::run(args, terminal),
         Command::Score(args) => score::run(args, terminal),
         Command::Attention(args) => attention::run(args, terminal),

@@ -5,9 +5,10 @@
 
 pub mod notices;
 
+use attentive_runtime::cpu::Compute;
 use attentive_runtime::search::{Method, Sampling, SearchOptions};
-use attentive_runtime::translator::TranslatorOptions;
-use clap::Args;
+use attentive_runtime::translator::{Repetition, TranslatorOptions};
+use clap::{Args, ValueEnum};
 
 use crate::arguments::positive;
 
@@ -27,9 +28,39 @@ pub struct DecodingArgs {
     /// Longest source in tokens; what is beyond is cut off, with a warning [default: 512]
     #[arg(long, value_name = "TOKENS")]
     max_source_length: Option<usize>,
-    /// Source tokens translated together, padding included [default: 2048]
+    /// Leave outputs that go round in circles as they are, instead of searching again
+    #[arg(long)]
+    allow_repetition: bool,
+    /// Lines translated together [default: 24 divided by the beam]
+    #[arg(long, value_name = "N", value_parser = positive())]
+    batch_size: Option<usize>,
+    /// Source tokens translated together, as if all lines were as long as the longest [default: 768]
     #[arg(long, value_name = "TOKENS", value_parser = positive())]
     batch_tokens: Option<usize>,
+    /// Numbers to compute with on the CPU: auto takes int8 for a quantized model, f32 for others
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = ComputeKind::Auto)]
+    pub compute: ComputeKind,
+}
+
+/// Numbers to compute with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ComputeKind {
+    /// As the model's file is: int8 if it was quantized, f32 otherwise
+    Auto,
+    /// 32-bit floating point
+    F32,
+    /// 8-bit integers: smaller and faster, nearly the same translations
+    Int8,
+}
+
+impl From<ComputeKind> for Compute {
+    fn from(kind: ComputeKind) -> Self {
+        match kind {
+            ComputeKind::Auto => Compute::Auto,
+            ComputeKind::F32 => Compute::F32,
+            ComputeKind::Int8 => Compute::Int8,
+        }
+    }
 }
 
 /// How to draw translations at random instead.
@@ -73,9 +104,15 @@ impl DecodingArgs {
         if let Some(tokens) = self.max_source_length {
             options.max_source_tokens = tokens;
         }
+        options.batch_sentences = self.batch_size;
         if let Some(tokens) = self.batch_tokens {
             options.batch_tokens = tokens;
         }
+        if self.allow_repetition {
+            options.repetition = Repetition::Allow;
+        }
+        // As many as `--threads` says.
+        options.threads = Some(rayon::current_num_threads());
         options
     }
 }
@@ -117,7 +154,12 @@ mod tests {
 
     #[test]
     fn without_options_everything_is_as_in_the_library() {
-        assert_eq!(options("", 1), TranslatorOptions::default());
+        let threads = Some(rayon::current_num_threads());
+        let library = TranslatorOptions {
+            threads,
+            ..Default::default()
+        };
+        assert_eq!(options("", 1), library);
     }
 
     #[test]
@@ -125,16 +167,19 @@ mod tests {
         let TranslatorOptions {
             search,
             max_source_tokens,
+            batch_sentences,
             batch_tokens,
+            ..
         } = TranslatorOptions::default();
         assert_eq!(search, SearchOptions::beam(4));
         assert_eq!(
             (search.max_length.ratio, search.max_length.extra),
             (3.0, 10)
         );
+        assert_eq!(search.length_penalty, 0.6);
         assert_eq!(
-            (search.length_penalty, max_source_tokens, batch_tokens),
-            (0.6, 512, 2048)
+            (max_source_tokens, batch_sentences, batch_tokens),
+            (512, None, 768)
         );
     }
 

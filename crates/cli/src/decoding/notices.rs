@@ -17,18 +17,21 @@ pub struct Notices {
     unfinished: usize,
     /// Outputs that stopped because the model had nothing to say.
     dead: usize,
+    /// Outputs that went round in circles at first.
+    looped: usize,
 }
 
 /// So many cut lines are named one by one.
 const NAMED: usize = 5;
 
 impl Notices {
-    /// Looks at the translation of a line, counted from 1.
-    pub fn add(&mut self, line: usize, translation: &Translation, terminal: &Terminal) {
+    /// Looks at the translation of a line, counted from 1; returns what should be said about it now.
+    pub fn add(&mut self, line: usize, translation: &Translation) -> Option<String> {
+        let mut warning = None;
         if let Some(tokens) = translation.truncated {
             self.cut += 1;
             if self.cut <= NAMED {
-                terminal.warn(format_args!(
+                warning = Some(format!(
                     "line {line} is too long: its last {} were cut off and not translated \
                      (--max-source-length sets the limit)",
                     plural(tokens, "token", "tokens")
@@ -39,11 +42,13 @@ impl Notices {
             self.unknown.0 += 1;
             self.unknown.1 += translation.unknown;
         }
+        self.looped += usize::from(translation.looped);
         match translation.finished {
             Finish::EndOfSentence => {}
             Finish::LengthLimit => self.unfinished += 1,
             Finish::DeadEnd => self.dead += 1,
         }
+        warning
     }
 
     /// Says what there is to say when all lines are done.
@@ -73,6 +78,13 @@ impl Notices {
             let outputs = plural(self.unfinished, "output was", "outputs were");
             messages.push(format!("{outputs} cut at the length limit (--max-length)"));
         }
+        if self.looped > 0 {
+            let outputs = plural(self.looped, "output", "outputs");
+            messages.push(format!(
+                "{outputs} went round in circles and came from a second search without repetitions \
+                 (--allow-repetition leaves them as they are)"
+            ));
+        }
         if self.dead > 0 {
             let outputs = plural(self.dead, "output", "outputs");
             messages.push(format!(
@@ -100,6 +112,7 @@ mod tests {
             unknown: (1, 3),
             unfinished: 1,
             dead: 2,
+            looped: 1,
         };
         let messages = notices.messages();
         assert_eq!(messages[0], "2 more lines were too long and were cut off");
@@ -113,9 +126,14 @@ mod tests {
             messages[2]
         );
         assert!(
-            messages[3].starts_with("2 outputs could not"),
+            messages[3].starts_with("1 output went round"),
             "{}",
             messages[3]
+        );
+        assert!(
+            messages[4].starts_with("2 outputs could not"),
+            "{}",
+            messages[4]
         );
     }
 }

@@ -4,54 +4,66 @@
 //! complete and takes its place for this step only: the others fan out to `size` again. (A beam of
 //! one is therefore [`super::greedy`]: when its only place ends, nothing is live any more.)
 //!
-//! The search of a sentence ends, apart from the length limit where live beginnings are cut,
-//! - when `n_best` sentences are complete and no live beginning can still become better than they
-//!   are. This loses nothing: log-probabilities are at most 0, so a beginning's can only fall, and
-//!   no length divides it by more than the longest one allowed;
-//! - or when `size` sentences are complete and no live beginning is better than the best `n_best`
-//!   of them by its present length. (Counting alone would not do: a model that is very sure of a
-//!   long sentence completes `size` poor ones on the way there.)
+//! The search of a sentence ends, apart from the length limit where live beginnings are cut, when
+//! `size` sentences are complete and no live beginning is better than the best `n_best` of them by
+//! its present length. (Counting alone would not do: a model that is very sure of a long sentence
+//! completes `size` poor ones on the way there.)
+//!
+//! It ends earlier where that provably changes nothing: when `n_best` sentences are complete and
+//! none that is still to come can be among the best `n_best`. Let `p` be the largest log-probability
+//! of a live beginning. Every sentence to come continues a live beginning, and each of its tokens
+//! adds a log-probability of at most 0, so its own is at most `p`; it has at most `limit` tokens, and
+//! `p <= 0`, so its score is at most `p / limit^alpha`. Where `n_best` complete ones reach that, it
+//! comes after them: best first keeps those of equal score that were found first. A cut sentence
+//! comes after every complete one in any case. So going on could not change the answer.
+//!
+//! Beginnings share their tokens in a tree, and every list keeps its memory from step to step:
+//! the loop allocates nothing once the lists have grown.
 
 use attentive_text::special::{BOS, EOS};
 
+use super::allowed::Allowed;
 use super::{
-    Finish, Hypothesis, SearchModel, SearchOptions, at_most_zero, best_first, keep_rows,
-    may_follow, normalised, step,
+    Finish, Hypothesis, SearchModel, SearchOptions, Step, at_most_zero, best_first, forced,
+    keep_rows, normalised, scan,
 };
 
 /// The `n_best` translations of every source that a beam of `size` finds.
 pub(super) fn search<M: SearchModel>(
     model: &M,
     sources: &[Vec<u32>],
+    prefixes: &[Vec<u32>],
     options: &SearchOptions,
     size: usize,
 ) -> Vec<Vec<Hypothesis>> {
     let mut beams: Vec<Beam> = sources
         .iter()
-        .map(|source| Beam::new(source.len(), size, options))
+        .zip(prefixes)
+        .map(|(source, prefix)| Beam::new(source.len(), prefix, size, options))
         .collect();
     let mut state = model.start(sources);
+    let mut step = Step::default();
     let mut tokens = vec![BOS; sources.len()];
+    let mut parents = Vec::with_capacity(sources.len() * size);
+    let mut scratch = Scratch::new(size);
     while !tokens.is_empty() {
-        let log_probs = step(model, &mut state, &tokens);
-        let mut rows = log_probs.chunks_exact(model.vocab());
-        let mut parents = Vec::with_capacity(tokens.len());
-        let mut next_tokens = Vec::with_capacity(tokens.len());
+        let mut rows = step.rows(model, &mut state, &tokens);
+        let before = tokens.len();
+        tokens.clear();
+        parents.clear();
         let mut first_row = 0;
         for beam in beams.iter_mut().filter(|beam| !beam.live.is_empty()) {
             let width = beam.live.len();
-            let kept = beam.advance(rows.by_ref().take(width));
-            parents.extend(kept.into_iter().map(|parent| first_row + parent));
-            next_tokens.extend(beam.live.iter().filter_map(|live| live.tokens.last()));
+            beam.advance(rows.by_ref().take(width), &mut scratch);
+            for live in &beam.live {
+                parents.push(first_row + live.parent);
+                tokens.push(beam.tree[live.node].token);
+            }
             first_row += width;
         }
-        keep_rows(model, &mut state, &parents, tokens.len());
-        tokens = next_tokens;
+        keep_rows(model, &mut state, &parents, before);
     }
-    beams
-        .into_iter()
-        .map(|beam| best_first(beam.ended, options))
-        .collect()
+    beams.into_iter().map(Beam::into_hypotheses).collect()
 }
 
 /// The search for one sentence.
@@ -60,87 +72,156 @@ struct Beam<'a> {
     size: usize,
     /// The most tokens a sentence may have, `</s>` included.
     limit: usize,
+    /// What every beginning must start with.
+    prefix: &'a [u32],
+    /// The tokens of all beginnings.
+    tree: Vec<Node>,
+    /// How many tokens every live beginning has.
+    length: usize,
     /// Beginnings of equal length, most probable first; empty when the search has ended.
     live: Vec<Live>,
-    ended: Vec<Hypothesis>,
+    ended: Vec<Ended>,
 }
 
+/// A token and the one before it, by its place in the tree; the first has none.
+struct Node {
+    before: usize,
+    token: u32,
+}
+
+/// Stands for "nothing before": the empty beginning.
+const ROOT: usize = usize::MAX;
+
 struct Live {
-    tokens: Vec<u32>,
+    node: usize,
     log_prob: f64,
+    /// Which of the live beginnings of the step before this one continues.
+    parent: usize,
+}
+
+struct Ended {
+    node: usize,
+    length: usize,
+    log_prob: f64,
+    score: f64,
+    finished: Finish,
+}
+
+/// Lists that all beams use in turn.
+struct Scratch {
+    best: Best,
+    live: Vec<Live>,
+    history: Vec<u32>,
+    banned: Vec<u32>,
+}
+
+impl Scratch {
+    fn new(size: usize) -> Self {
+        Self {
+            best: Best::new(size),
+            live: Vec::new(),
+            history: Vec::new(),
+            banned: Vec::new(),
+        }
+    }
 }
 
 impl<'a> Beam<'a> {
-    fn new(src_len: usize, size: usize, options: &'a SearchOptions) -> Self {
-        let limit = options.max_length.tokens(src_len);
-        let live = vec![Live {
-            tokens: Vec::new(),
-            log_prob: 0.0,
-        }];
+    fn new(src_len: usize, prefix: &'a [u32], size: usize, options: &'a SearchOptions) -> Self {
+        let limit = options.max_length.tokens_after(prefix.len(), src_len);
+        // As many as most sentences need; a longer one doubles the list now and then.
+        let expected = limit.min(2 * src_len + 8).min(1024) * size.min(16);
         Self {
             options,
             size,
             limit,
-            live,
-            ended: Vec::new(),
+            prefix,
+            tree: Vec::with_capacity(expected),
+            length: 0,
+            live: vec![Live {
+                node: ROOT,
+                log_prob: 0.0,
+                parent: 0,
+            }],
+            ended: Vec::with_capacity(2 * size.min(16)),
         }
     }
 
     /// Lengthens every beginning by one token; `rows` holds one row of log-probabilities for each.
-    /// Returns for every beginning that is live now which of the old ones it continues.
-    fn advance<'r>(&mut self, rows: impl Iterator<Item = &'r [f32]>) -> Vec<usize> {
-        let mut parents = Vec::with_capacity(self.size);
-        let mut live = Vec::with_capacity(self.size);
-        for Candidate {
-            parent,
-            token,
-            log_prob,
-        } in self.candidates(rows)
-        {
-            let mut tokens = self.live[parent].tokens.clone();
-            if token == EOS {
-                self.end(tokens, log_prob, Finish::EndOfSentence);
+    fn advance<'r>(&mut self, rows: impl Iterator<Item = &'r [f32]>, scratch: &mut Scratch) {
+        match self.prefix.get(self.length) {
+            Some(&token) => self.force(token, rows, &mut scratch.best),
+            None => self.candidates(rows, scratch),
+        }
+        scratch.live.clear();
+        for candidate in &scratch.best.candidates {
+            let before = self.live[candidate.parent].node;
+            if candidate.token == EOS {
+                self.end(before, candidate.log_prob, Finish::EndOfSentence);
             } else {
-                tokens.push(token);
-                live.push(Live { tokens, log_prob });
-                parents.push(parent);
+                scratch.live.push(Live {
+                    node: self.tree.len(),
+                    log_prob: candidate.log_prob,
+                    parent: candidate.parent,
+                });
+                self.tree.push(Node {
+                    before,
+                    token: candidate.token,
+                });
             }
         }
-        if live.is_empty() && self.ended.is_empty() {
+        if scratch.live.is_empty() && self.ended.is_empty() {
             self.cut_live(Finish::DeadEnd);
         }
-        self.live = live;
-        if self
-            .live
-            .first()
-            .is_some_and(|first| first.tokens.len() >= self.limit)
-        {
+        std::mem::swap(&mut self.live, &mut scratch.live);
+        self.length += 1;
+        if self.length >= self.limit {
             self.cut_live(Finish::LengthLimit);
         }
         if !self.can_improve() {
             self.live.clear();
         }
-        parents.truncate(self.live.len());
-        parents
     }
 
     /// The best `size` continuations over all beginnings, best first.
-    fn candidates<'r>(&self, rows: impl Iterator<Item = &'r [f32]>) -> Vec<Candidate> {
-        let mut best = Best::new(self.size);
+    fn candidates<'r>(&self, rows: impl Iterator<Item = &'r [f32]>, scratch: &mut Scratch) {
+        let Scratch {
+            best,
+            history,
+            banned,
+            ..
+        } = scratch;
+        best.clear();
         for (parent, (live, row)) in self.live.iter().zip(rows).enumerate() {
-            for (token, &log_prob) in (0..).zip(row) {
+            if self.options.no_repeat_ngram.is_some() {
+                self.tokens_into(live.node, history);
+            }
+            let allowed = Allowed::after(self.length, history, banned, self.options);
+            let floor = |threshold: f64| threshold - live.log_prob;
+            scan::each_above(row, floor(best.threshold), |token, log_prob| {
                 let log_prob = live.log_prob + at_most_zero(log_prob);
-                // Nearly every token fails the first test, so the rest hardly costs.
-                if log_prob > best.threshold && may_follow(token, live.tokens.len(), self.options) {
+                if log_prob > best.threshold && allowed.permits(token) {
                     best.insert(Candidate {
                         parent,
                         token,
                         log_prob,
                     });
                 }
-            }
+                floor(best.threshold)
+            });
         }
-        best.candidates
+    }
+
+    /// The one continuation that the prefix demands.
+    fn force<'r>(&self, token: u32, rows: impl Iterator<Item = &'r [f32]>, best: &mut Best) {
+        best.clear();
+        for (parent, (live, row)) in self.live.iter().zip(rows).enumerate() {
+            best.insert(Candidate {
+                parent,
+                token,
+                log_prob: live.log_prob + forced(row, token),
+            });
+        }
     }
 
     /// Whether a live beginning may still get among the `n_best`; see the file's header.
@@ -150,11 +231,7 @@ impl<'a> Beam<'a> {
             return false;
         };
         let enough = self.ended.len() >= self.size;
-        let length = if enough {
-            best.tokens.len()
-        } else {
-            self.limit
-        };
+        let length = if enough { self.length } else { self.limit };
         let bound = normalised(best.log_prob, length, self.options);
         let better = self
             .ended
@@ -166,13 +243,52 @@ impl<'a> Beam<'a> {
 
     fn cut_live(&mut self, why: Finish) {
         for live in std::mem::take(&mut self.live) {
-            self.end(live.tokens, live.log_prob, why);
+            self.end(live.node, live.log_prob, why);
         }
     }
 
-    fn end(&mut self, tokens: Vec<u32>, log_prob: f64, why: Finish) {
-        self.ended
-            .push(Hypothesis::new(tokens, log_prob, why, self.options));
+    fn end(&mut self, node: usize, log_prob: f64, finished: Finish) {
+        let length = self.length + usize::from(finished == Finish::EndOfSentence);
+        self.ended.push(Ended {
+            node,
+            length,
+            log_prob,
+            score: normalised(log_prob, length, self.options),
+            finished,
+        });
+    }
+
+    /// The tokens of a beginning, last first.
+    fn path(&self, node: usize) -> impl Iterator<Item = u32> {
+        let mut node = node;
+        std::iter::from_fn(move || {
+            let Node { before, token } = *self.tree.get(node)?;
+            node = before;
+            Some(token)
+        })
+    }
+
+    fn tokens_into(&self, node: usize, tokens: &mut Vec<u32>) {
+        tokens.clear();
+        tokens.extend(self.path(node));
+        tokens.reverse();
+    }
+
+    fn into_hypotheses(mut self) -> Vec<Hypothesis> {
+        best_first(&mut self.ended, self.options, |ended| {
+            (ended.finished, ended.score)
+        });
+        let hypothesis = |ended: &Ended| {
+            let mut tokens = Vec::with_capacity(ended.length);
+            self.tokens_into(ended.node, &mut tokens);
+            Hypothesis {
+                tokens,
+                log_prob: ended.log_prob,
+                score: ended.score,
+                finished: ended.finished,
+            }
+        };
+        self.ended.iter().map(hypothesis).collect()
     }
 }
 
@@ -194,10 +310,15 @@ struct Best {
 impl Best {
     fn new(capacity: usize) -> Self {
         Self {
-            candidates: Vec::new(),
+            candidates: Vec::with_capacity(capacity.min(64)),
             capacity,
             threshold: f64::NEG_INFINITY,
         }
+    }
+
+    fn clear(&mut self) {
+        self.candidates.clear();
+        self.threshold = f64::NEG_INFINITY;
     }
 
     /// Candidates come in the order of parents and ids, and equals keep that order.

@@ -111,10 +111,10 @@ impl SearchModel for FakeModel {
     }
 
     /// Refuses, by panicking, what would make a real model compute nonsense.
-    fn step(&self, state: &mut Self::State, tokens: &[u32]) -> Vec<f32> {
+    fn step(&self, state: &mut Self::State, tokens: &[u32], log_probs: &mut Vec<f32>) {
         assert_eq!(state.len(), tokens.len(), "one token per row");
         self.rows_fed.fetch_add(tokens.len(), Ordering::Relaxed);
-        let mut log_probs = Vec::with_capacity(tokens.len() * self.vocab);
+        log_probs.clear();
         for (row, &token) in state.iter_mut().zip(tokens) {
             assert_eq!(
                 token == BOS,
@@ -128,11 +128,19 @@ impl SearchModel for FakeModel {
             row.fed.push(token);
             log_probs.extend((self.log_probs)(&row.source, &row.fed[1..]));
         }
-        log_probs
     }
 
     fn reorder(&self, state: &mut Self::State, rows: &[usize]) {
         *state = rows.iter().map(|&row| state[row].clone()).collect();
+    }
+
+    /// Each step looks at the source token of its own place.
+    fn cross_attention(&self, source: &[u32], target: &[u32]) -> Option<Vec<f32>> {
+        let mut weights = vec![0.0; (target.len() + 1) * source.len()];
+        for (step, row) in weights.chunks_exact_mut(source.len()).enumerate() {
+            row[step.min(source.len() - 1)] = 1.0;
+        }
+        Some(weights)
     }
 }
 

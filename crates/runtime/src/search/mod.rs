@@ -5,14 +5,14 @@
 //! the method: `greedy`, `beam` or `sampling`. The [`crate::translator`] calls it batch by
 //! batch.
 
+mod allowed;
 mod beam;
 pub mod fake;
 mod greedy;
 mod options;
 mod rows;
 mod sampling;
-
-use attentive_text::special::{BOS, EOS, PAD};
+mod scan;
 
 pub use options::{LengthLimit, Method, Sampling, SearchOptions};
 
@@ -29,13 +29,21 @@ pub trait SearchModel {
     /// Encodes the sources (each non-empty, ending in `</s>`); row i of the state is source i.
     fn start(&self, sources: &[Vec<u32>]) -> Self::State;
 
-    /// Feeds one token per row (`<s>` first) and returns the log-probabilities of the next ones,
-    /// row-major `[rows * vocab]`.
-    fn step(&self, state: &mut Self::State, tokens: &[u32]) -> Vec<f32>;
+    /// Feeds one token per row (`<s>` first) and writes the log-probabilities of the next ones into
+    /// `log_probs`, row-major `[rows * vocab]`, in place of whatever it held.
+    fn step(&self, state: &mut Self::State, tokens: &[u32], log_probs: &mut Vec<f32>);
 
     /// Row i of the new state is row `rows[i]` of the old: the state grows to beams and shrinks
     /// when sentences finish.
     fn reorder(&self, state: &mut Self::State, rows: &[usize]);
+
+    /// How much each step of a given target looks at each source token, `[tgt_len + 1, src_len]`
+    /// row-major: row t belongs to the step that gives `target[t]`, the last row to that of `</s>`.
+    /// Nothing, unless the model can say.
+    fn cross_attention(&self, source: &[u32], target: &[u32]) -> Option<Vec<f32>> {
+        let _ = (source, target);
+        None
+    }
 }
 
 /// One sentence that search came up with.
@@ -77,19 +85,34 @@ pub fn search<M: SearchModel>(
     sources: &[Vec<u32>],
     options: &SearchOptions,
 ) -> Vec<Vec<Hypothesis>> {
+    search_after(model, sources, &vec![Vec::new(); sources.len()], options)
+}
+
+/// As [`search`], with the tokens that each target must start with: `prefixes[i]` is that of source
+/// i. Hypotheses hold these tokens and count their log-probabilities.
+///
+/// # Panics
+/// As [`search`], and if there are not as many prefixes as sources.
+pub fn search_after<M: SearchModel>(
+    model: &M,
+    sources: &[Vec<u32>],
+    prefixes: &[Vec<u32>],
+    options: &SearchOptions,
+) -> Vec<Vec<Hypothesis>> {
     if let Err(problems) = options.check() {
         panic!(
             "search options must be checked before searching: {}",
             problems.join("; ")
         );
     }
+    assert_eq!(sources.len(), prefixes.len(), "one prefix for each source");
     if sources.is_empty() {
         return Vec::new();
     }
     match &options.method {
-        Method::Greedy => greedy::search(model, sources, options),
-        Method::Beam { size } => beam::search(model, sources, options, *size),
-        Method::Sample(sampling) => sampling::search(model, sources, options, sampling),
+        Method::Greedy => greedy::search(model, sources, prefixes, options),
+        Method::Beam { size } => beam::search(model, sources, prefixes, options, *size),
+        Method::Sample(sampling) => sampling::search(model, sources, prefixes, options, sampling),
     }
 }
 
@@ -112,17 +135,16 @@ fn normalised(log_prob: f64, length: usize, options: &SearchOptions) -> f64 {
 
 /// Sorts best first and keeps `n_best`. A complete sentence beats a cut one whatever their scores,
 /// because what runs into the limit is nearly always a model caught in a loop.
-fn best_first(mut hypotheses: Vec<Hypothesis>, options: &SearchOptions) -> Vec<Hypothesis> {
-    let cut = |hypothesis: &Hypothesis| hypothesis.finished != Finish::EndOfSentence;
+fn best_first<T>(found: &mut Vec<T>, options: &SearchOptions, rank: impl Fn(&T) -> (Finish, f64)) {
     // The sort is stable: of equal scores, the one found first stays first.
-    hypotheses.sort_by(|a, b| cut(a).cmp(&cut(b)).then(b.score.total_cmp(&a.score)));
-    hypotheses.truncate(options.n_best);
-    hypotheses
-}
-
-/// Whether `token` may follow a target of `produced` tokens.
-fn may_follow(token: u32, produced: usize, options: &SearchOptions) -> bool {
-    token != BOS && token != PAD && (token != EOS || produced >= options.min_length)
+    found.sort_by(|a, b| {
+        let ((a_end, a_score), (b_end, b_score)) = (rank(a), rank(b));
+        let cut = |finish| finish != Finish::EndOfSentence;
+        cut(a_end)
+            .cmp(&cut(b_end))
+            .then(b_score.total_cmp(&a_score))
+    });
+    found.truncate(options.n_best);
 }
 
 /// A log-probability as search uses it: rounding may have lifted it above 0, which would break the
@@ -135,15 +157,34 @@ fn at_most_zero(log_prob: f32) -> f64 {
     }
 }
 
-/// One step of the model, its answer checked for size.
-fn step<M: SearchModel>(model: &M, state: &mut M::State, tokens: &[u32]) -> Vec<f32> {
-    let log_probs = model.step(state, tokens);
-    assert_eq!(
-        log_probs.len(),
-        tokens.len() * model.vocab(),
-        "SearchModel::step must return rows * vocab log-probabilities"
-    );
-    log_probs
+/// The log-probability of a token that must come, however improbable; finite, so that scores are.
+fn forced(log_probs: &[f32], token: u32) -> f64 {
+    let log_prob = log_probs.get(token as usize).copied();
+    at_most_zero(log_prob.unwrap_or(f32::MIN)).max(f64::from(f32::MIN))
+}
+
+/// The memory that a model's answers are written into, step by step.
+#[derive(Default)]
+struct Step {
+    log_probs: Vec<f32>,
+}
+
+impl Step {
+    /// One step of the model, its answer checked for size; a row for each token.
+    fn rows<M: SearchModel>(
+        &mut self,
+        model: &M,
+        state: &mut M::State,
+        tokens: &[u32],
+    ) -> std::slice::ChunksExact<'_, f32> {
+        model.step(state, tokens, &mut self.log_probs);
+        assert_eq!(
+            self.log_probs.len(),
+            tokens.len() * model.vocab(),
+            "SearchModel::step must write rows * vocab log-probabilities"
+        );
+        self.log_probs.chunks_exact(model.vocab())
+    }
 }
 
 /// Tells the model which of its `before` rows go on, unless all of them do.

@@ -17,6 +17,8 @@ pub struct SearchOptions {
     pub max_length: LengthLimit,
     /// `</s>` is not allowed before this many tokens; the length limit is stronger.
     pub min_length: usize,
+    /// No so many tokens in a row occur twice in one sentence.
+    pub no_repeat_ngram: Option<usize>,
 }
 
 /// The way to choose the next token.
@@ -70,6 +72,7 @@ impl Default for SearchOptions {
             length_penalty: 0.6,
             max_length: LengthLimit::default(),
             min_length: 0,
+            no_repeat_ngram: None,
         }
     }
 }
@@ -98,9 +101,16 @@ impl Default for LengthLimit {
 impl LengthLimit {
     /// The most tokens a target may have for a source of `src_len` tokens; at least 1.
     pub fn tokens(&self, src_len: usize) -> usize {
+        self.tokens_after(0, src_len)
+    }
+
+    /// As [`LengthLimit::tokens`] with a prefix of so many tokens, which come on top of everything
+    /// but the cap.
+    pub fn tokens_after(&self, prefix: usize, src_len: usize) -> usize {
         let relative = (self.ratio * src_len as f64) as usize; // `as` saturates
         relative
             .saturating_add(self.extra)
+            .saturating_add(prefix)
             .min(self.cap.unwrap_or(usize::MAX))
             .max(1)
     }
@@ -144,6 +154,7 @@ impl SearchOptions {
             length_penalty,
             max_length,
             min_length,
+            no_repeat_ngram,
             ..
         } = *self;
         let LengthLimit { ratio, extra, cap } = max_length;
@@ -210,6 +221,10 @@ impl SearchOptions {
                 "`min_length` ({min_length}) must be less than `max_length.cap` ({})",
                 cap.unwrap_or_default()
             ),
+        );
+        require(
+            no_repeat_ngram != Some(0),
+            "`no_repeat_ngram` (0) must be at least 1".to_string(),
         );
         if problems.is_empty() {
             Ok(())
@@ -279,6 +294,7 @@ mod tests {
                 cap: Some(3),
             },
             min_length: 3,
+            no_repeat_ngram: Some(0),
         });
         let keys = [
             "n_best",
@@ -288,6 +304,7 @@ mod tests {
             "length_penalty",
             "ratio",
             "min_length",
+            "no_repeat_ngram",
         ];
         assert_eq!(found.len(), keys.len(), "{found:?}");
         for (problem, key) in found.iter().zip(keys) {
@@ -345,6 +362,8 @@ mod tests {
             cap: None,
         };
         assert_eq!(endless.tokens(3), usize::MAX);
+        assert_eq!(limit.tokens_after(3, 1), 6, "a prefix comes on top");
+        assert_eq!(limit.tokens_after(30, 1), 9, "up to the cap");
     }
 
     #[test]

@@ -7,13 +7,15 @@
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+use super::allowed::Allowed;
 use super::options::Sampling;
-use super::{Hypothesis, SearchModel, SearchOptions, at_most_zero, best_first, may_follow, rows};
+use super::{Hypothesis, SearchModel, SearchOptions, at_most_zero, best_first, rows};
 
 /// `n_best` samples for every source, best first.
 pub(super) fn search<M: SearchModel>(
     model: &M,
     sources: &[Vec<u32>],
+    prefixes: &[Vec<u32>],
     options: &SearchOptions,
     sampling: &Sampling,
 ) -> Vec<Vec<Hypothesis>> {
@@ -21,39 +23,51 @@ pub(super) fn search<M: SearchModel>(
         .iter()
         .flat_map(|source| (0..options.n_best).map(|sample| generator(sampling, source, sample)))
         .collect();
-    let samples = rows::follow(
+    let mut choices = Vec::new();
+    let mut samples = rows::follow(
         model,
         sources,
+        prefixes,
         options.n_best,
         options,
-        |row, produced, scores| draw(scores, produced, options, sampling, &mut generators[row]),
+        |row, allowed, scores| {
+            draw(
+                scores,
+                allowed,
+                sampling,
+                &mut generators[row],
+                &mut choices,
+            )
+        },
     );
+    for samples in &mut samples {
+        best_first(samples, options, |sample| (sample.finished, sample.score));
+    }
     samples
-        .into_iter()
-        .map(|samples| best_first(samples, options))
-        .collect()
 }
 
 /// A token and its log-probability under the model (not the reshaped distribution).
 fn draw(
     log_probs: &[f32],
-    produced: usize,
-    options: &SearchOptions,
+    allowed: &Allowed,
     sampling: &Sampling,
     generator: &mut StdRng,
+    choices: &mut Vec<Choice>,
 ) -> Option<(u32, f64)> {
-    let mut choices: Vec<Choice> = (0..)
-        .zip(log_probs)
-        .map(|(token, &log_prob)| Choice {
-            token,
-            log_prob: at_most_zero(log_prob),
-            weight: 0.0,
-        })
-        .filter(|choice| choice.log_prob > f64::NEG_INFINITY) // NaN fails this too
-        .filter(|choice| may_follow(choice.token, produced, options))
-        .collect();
+    choices.clear();
+    choices.extend(
+        (0..)
+            .zip(log_probs)
+            .map(|(token, &log_prob)| Choice {
+                token,
+                log_prob: at_most_zero(log_prob),
+                weight: 0.0,
+            })
+            .filter(|choice| choice.log_prob > f64::NEG_INFINITY) // NaN fails this too
+            .filter(|choice| allowed.permits(choice.token)),
+    );
     if let Some(top_k) = sampling.top_k {
-        bring_best_to_front(&mut choices, top_k);
+        bring_best_to_front(choices, top_k);
         choices.truncate(top_k);
     }
     // Relative to the largest, so that no temperature can underflow all weights to zero.
@@ -61,11 +75,11 @@ fn draw(
         .iter()
         .map(|choice| choice.log_prob)
         .fold(f64::NEG_INFINITY, f64::max);
-    for choice in &mut choices {
+    for choice in choices.iter_mut() {
         choice.weight = ((choice.log_prob - largest) / sampling.temperature).exp();
     }
     if let Some(top_p) = sampling.top_p {
-        keep_nucleus(&mut choices, top_p);
+        keep_nucleus(choices, top_p);
     }
 
     let total: f64 = choices.iter().map(|choice| choice.weight).sum();

@@ -7,7 +7,7 @@ mod bpe;
 mod model_file;
 mod normalizer;
 mod proto;
-mod trie;
+pub(crate) mod trie;
 mod unigram;
 
 use std::collections::HashSet;

@@ -4,7 +4,7 @@
 
 /// Texts and their numbers, found by prefix.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Trie {
+pub(crate) struct Trie {
     nodes: Vec<Node>,
     labels: Vec<u8>,
     targets: Vec<u32>,
@@ -19,9 +19,11 @@ struct Node {
 
 impl Trie {
     /// A trie of texts that differ from each other.
-    pub fn new<'a>(entries: impl Iterator<Item = (&'a str, u32)>) -> Self {
+    pub fn new<'a, T: AsRef<[u8]> + ?Sized + 'a>(
+        entries: impl Iterator<Item = (&'a T, u32)>,
+    ) -> Self {
         let mut entries: Vec<(&[u8], u32)> = entries
-            .map(|(text, number)| (text.as_bytes(), number))
+            .map(|(text, number)| (text.as_ref(), number))
             .collect();
         entries.sort_unstable();
         let mut trie = Self::default();
@@ -89,6 +91,6 @@ mod tests {
         assert_eq!(found("aé"), [(1, 1), (3, 4)]);
         assert_eq!(found("c"), []);
         assert_eq!(found(""), []);
-        assert_eq!(Trie::new([].into_iter()).longest(b"a"), None);
+        assert_eq!(Trie::new::<str>([].into_iter()).longest(b"a"), None);
     }
 }

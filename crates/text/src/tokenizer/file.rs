@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::subword::SubwordTokenizer;
 use super::words::WordTokenizer;
@@ -39,13 +40,24 @@ pub(super) fn save(path: &Path, json: &str) -> Result<()> {
 fn parse(bytes: &[u8]) -> std::result::Result<Inner, String> {
     let json =
         std::str::from_utf8(bytes).map_err(|error| format!("it is not a text file ({error})"))?;
-    let value: Value =
-        serde_json::from_str(json).map_err(|error| format!("it is not complete JSON ({error})"))?;
-    if value.get("format").is_some() {
+    // A list would be read as an object whose keys were left out.
+    let keys = match json.trim_start().starts_with('{') {
+        true => serde_json::from_str(json),
+        false => serde_json::from_str(json).map(|IgnoredAny| Keys::default()),
+    };
+    let keys: Keys = keys.map_err(|error| format!("it is not complete JSON ({error})"))?;
+    if keys.format.is_some() {
         WordTokenizer::from_json(json).map(|words| Inner::Words(Arc::new(words)))
-    } else if value.get("model").is_some() {
+    } else if keys.model.is_some() {
         SubwordTokenizer::from_json(json).map(|subword| Inner::Subword(Arc::new(subword)))
     } else {
         Err("it has neither a `format` (word lists) nor a `model` (subwords)".to_owned())
     }
+}
+
+/// The keys that tell the families apart; reading no more than them is what makes loading fast.
+#[derive(Default, Deserialize)]
+struct Keys {
+    format: Option<IgnoredAny>,
+    model: Option<IgnoredAny>,
 }

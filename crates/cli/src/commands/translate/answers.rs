@@ -1,5 +1,9 @@
 //! A translation as the user wants to see it: text, text and score, n-best lines, or JSON.
+//!
+//! Where alignments were asked for, they follow the text as ` ||| 0-0 1-2`, as other translation
+//! software writes them: source word, target word, counted from 0.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use attentive_runtime::translator::Translation;
@@ -37,14 +41,20 @@ impl Form {
         translation: &Translation,
     ) -> io::Result<()> {
         let Translation { text, score, .. } = translation;
+        let links = links(translation.alignment.as_deref());
         match self {
-            Form::Plain => writeln!(output, "{}", one_line(text)),
-            Form::Scored => writeln!(output, "{score:.4}\t{}", one_line(text)),
+            Form::Plain => writeln!(output, "{}{links}", one_line(text)),
+            Form::Scored => writeln!(output, "{score:.4}\t{}{links}", one_line(text)),
             Form::NBest => {
-                writeln!(output, "{line} ||| {} ||| {score:.4}", one_line(text))?;
+                writeln!(
+                    output,
+                    "{line} ||| {} ||| {score:.4}{links}",
+                    one_line(text)
+                )?;
                 for other in &translation.alternatives {
                     let (text, score) = (one_line(&other.text), other.score);
-                    writeln!(output, "{line} ||| {text} ||| {score:.4}")?;
+                    let links = self::links(other.alignment.as_deref());
+                    writeln!(output, "{line} ||| {text} ||| {score:.4}{links}")?;
                 }
                 Ok(())
             }
@@ -66,6 +76,18 @@ fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
 
+/// The alignment as it follows a text.
+fn links(alignment: Option<&[(usize, usize)]>) -> String {
+    let Some(alignment) = alignment else {
+        return String::new();
+    };
+    let mut links = " |||".to_owned();
+    for (src, tgt) in alignment {
+        let _ = write!(links, " {src}-{tgt}"); // Writing to a string cannot fail.
+    }
+    links
+}
+
 #[cfg(test)]
 mod tests {
     use attentive_runtime::search::Finish;
@@ -74,6 +96,10 @@ mod tests {
     use super::*;
 
     fn written(form: Form, text: &str) -> String {
+        written_with(form, text, None)
+    }
+
+    fn written_with(form: Form, text: &str, alignment: Option<Vec<(usize, usize)>>) -> String {
         let translation = Translation {
             text: text.to_owned(),
             score: -0.5,
@@ -84,9 +110,14 @@ mod tests {
                 score: -1.0,
                 log_prob: -4.0,
                 finished: Finish::LengthLimit,
+                tokens: None,
+                alignment: alignment.clone(),
             }],
+            tokens: None,
+            alignment,
             truncated: None,
             unknown: 1,
+            looped: false,
         };
         let mut output = Vec::new();
         form.write(&mut output, 3, "source", &translation).unwrap();
@@ -112,5 +143,21 @@ mod tests {
             (&3.into(), &"text".into(), &"source".into())
         );
         assert_eq!(json["alternatives"][0]["finished"], "length_limit");
+        assert!(json.get("alignment").is_none());
+    }
+
+    #[test]
+    fn alignments_follow_the_text() {
+        let written = |form, links| written_with(form, "text", Some(links));
+        assert_eq!(
+            written(Form::Plain, vec![(0, 0), (1, 0)]),
+            "text ||| 0-0 1-0\n"
+        );
+        assert_eq!(written(Form::Plain, vec![]), "text |||\n");
+        let n_best = written(Form::NBest, vec![(2, 1)]);
+        assert!(n_best.ends_with("3 ||| other ||| -1.0000 ||| 2-1\n"));
+        let json: serde_json::Value =
+            serde_json::from_str(&written(Form::Json, vec![(2, 1)])).unwrap();
+        assert_eq!(json["alignment"], serde_json::json!([[2, 1]]));
     }
 }

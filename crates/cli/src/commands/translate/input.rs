@@ -1,13 +1,17 @@
-//! The lines to translate: sentences on the command line, a file, or standard input.
+//! The lines to translate: sentences on the command line, a file, or standard input; and what their
+//! translations must start with.
 //!
-//! Lines come in blocks: large enough that lines of similar length find each other, small enough
-//! that an endless pipe needs no endless memory. What is typed is answered line by line.
+//! What is typed is answered line by line. Everything else is read in windows: large enough that lines
+//! of similar length find each other, small enough that an endless pipe needs no endless memory.
 
-use std::io::{self, IsTerminal};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
+use anyhow::bail;
+use attentive_runtime::translator::WithPrefix;
+use attentive_text::TextError;
 use attentive_text::lines::LineReader;
-use attentive_text::{Result, TextError};
 use clap::Args;
 
 use crate::terminal::Terminal;
@@ -24,86 +28,135 @@ pub struct InputArgs {
     /// Answer each line as soon as it comes, for a pipe that waits for the answer
     #[arg(long)]
     unbuffered: bool,
+    /// What every translation must start with, in whole words
+    #[arg(long, value_name = "TEXT", conflicts_with = "prefix_file")]
+    prefix: Option<String>,
+    /// What each translation must start with: line N of this file is for line N of the input
+    #[arg(long, value_name = "FILE")]
+    prefix_file: Option<PathBuf>,
 }
 
-/// Lines, a block at a time.
-pub struct Blocks {
-    lines: Box<dyn Iterator<Item = Result<String>>>,
-    pace: Pace,
+/// The lines, one at a time.
+pub struct Input {
+    lines: Box<dyn Iterator<Item = Result<String, TextError>>>,
+    prefixes: Prefixes,
+    read: usize,
+    /// When lines are answered.
+    pub pace: Pace,
+    /// How many bytes all lines have together, if that is known.
+    pub bytes: Option<u64>,
 }
 
-/// When a block is complete.
+/// When lines are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pace {
-    /// When it is full.
-    Full,
-    /// After each line.
+pub enum Pace {
+    /// When there are many.
+    Window,
+    /// Each at once.
     Line,
 }
 
-const BLOCK_LINES: usize = 1000;
-const BLOCK_BYTES: usize = 1 << 22;
+enum Prefixes {
+    /// The same for every line.
+    All(String),
+    /// One for each line.
+    Each(PathBuf, LineReader),
+}
 
 impl InputArgs {
     /// Opens the input; someone in front of a silent terminal is told what it waits for.
-    pub fn open(&self, terminal: &Terminal) -> Result<Blocks> {
+    pub fn open(&self, terminal: &Terminal) -> Result<Input, TextError> {
+        let prefixes = match &self.prefix_file {
+            Some(path) => Prefixes::Each(path.clone(), LineReader::open(path)?),
+            None => Prefixes::All(self.prefix.clone().unwrap_or_default()),
+        };
         if !self.sentences.is_empty() {
-            return Ok(Blocks::of_sentences(&self.sentences));
+            return Ok(Input::new(sentences(&self.sentences), prefixes));
         }
         let path = self.input.as_deref().unwrap_or(Path::new("-"));
         let typed = path == Path::new("-") && io::stdin().is_terminal();
         if typed {
             terminal.note("type a sentence and press Enter; Ctrl-D ends (--help shows other ways)");
-        }
-        let lines: Box<dyn Iterator<Item = Result<String>>> = match typed {
             // Not a reader of files, which looks for gzip before it gives a line.
-            true => Box::new(io::stdin().lines().map(|line| line.map_err(unreadable))),
-            false => Box::new(LineReader::open(path)?),
-        };
-        let pace = match typed || self.unbuffered {
-            true => Pace::Line,
-            false => Pace::Full,
-        };
-        Ok(Blocks { lines, pace })
+            let lines = io::stdin().lines().map(|line| line.map_err(unreadable));
+            let mut input = Input::new(lines, prefixes);
+            input.pace = Pace::Line;
+            return Ok(input);
+        }
+        let mut input = Input::new(LineReader::open(path)?, prefixes);
+        input.bytes = plain_size(path);
+        if self.unbuffered {
+            input.pace = Pace::Line;
+        }
+        Ok(input)
     }
 }
 
-impl Blocks {
-    /// One line for each line of each sentence; an empty sentence is an empty line.
-    fn of_sentences(sentences: &[String]) -> Self {
-        let lines: Vec<_> = sentences
-            .iter()
-            .flat_map(|sentence| sentence.split('\n'))
-            .map(|line| Ok(line.to_owned()))
-            .collect();
+impl Input {
+    fn new(
+        lines: impl Iterator<Item = Result<String, TextError>> + 'static,
+        prefixes: Prefixes,
+    ) -> Self {
         Self {
-            lines: Box::new(lines.into_iter()),
-            pace: Pace::Full,
+            lines: Box::new(lines),
+            prefixes,
+            read: 0,
+            pace: Pace::Window,
+            bytes: None,
         }
     }
 }
 
-impl Iterator for Blocks {
-    type Item = Result<Vec<String>>;
+impl Iterator for Input {
+    type Item = anyhow::Result<WithPrefix>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let mut block = Vec::new();
-        let mut bytes = 0;
-        while block.len() < BLOCK_LINES && bytes < BLOCK_BYTES {
-            match self.lines.next() {
-                Some(Ok(line)) => {
-                    bytes += line.len();
-                    block.push(line);
-                }
-                Some(Err(error)) => return Some(Err(error)),
-                None => break,
-            }
-            if self.pace == Pace::Line {
-                break;
-            }
-        }
-        (!block.is_empty()).then_some(Ok(block))
+        let text = match self.lines.next()? {
+            Ok(text) => text,
+            Err(error) => return Some(Err(error.into())),
+        };
+        self.read += 1;
+        let prefix = self.prefixes.next(self.read);
+        Some(prefix.map(|prefix| WithPrefix { text, prefix }))
     }
+}
+
+impl Prefixes {
+    fn next(&mut self, line: usize) -> anyhow::Result<String> {
+        match self {
+            Prefixes::All(prefix) => Ok(prefix.clone()),
+            Prefixes::Each(path, lines) => match lines.next() {
+                Some(prefix) => Ok(prefix?),
+                None => bail!(
+                    "{} has {} lines, but the input has more; give each input line its own, \
+                     empty where nothing is to be prescribed",
+                    path.display(),
+                    line - 1
+                ),
+            },
+        }
+    }
+}
+
+/// One line for each line of each sentence; an empty sentence is an empty line.
+fn sentences(
+    sentences: &[String],
+) -> impl Iterator<Item = Result<String, TextError>> + use<> + 'static {
+    let lines: Vec<_> = sentences
+        .iter()
+        .flat_map(|sentence| sentence.split('\n'))
+        .map(|line| Ok(line.to_owned()))
+        .collect();
+    lines.into_iter()
+}
+
+/// The size of a file whose bytes are its lines: a file, and not a gzip'd one.
+fn plain_size(path: &Path) -> Option<u64> {
+    let mut file = File::open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    let mut head = [0; 2];
+    let compressed = file.read_exact(&mut head).is_ok() && head == [0x1f, 0x8b];
+    (metadata.is_file() && !compressed).then_some(metadata.len())
 }
 
 fn unreadable(source: io::Error) -> TextError {
@@ -115,29 +168,42 @@ fn unreadable(source: io::Error) -> TextError {
 mod tests {
     use super::*;
 
-    fn blocks(lines: usize, length: usize, pace: Pace) -> Vec<usize> {
-        let lines = (0..lines).map(move |_| Ok("x".repeat(length)));
-        let blocks = Blocks {
-            lines: Box::new(lines),
-            pace,
-        };
-        blocks.map(|block| block.unwrap().len()).collect()
-    }
-
-    #[test]
-    fn blocks_are_limited_in_lines_and_in_bytes() {
-        assert_eq!(blocks(2100, 10, Pace::Full), [1000, 1000, 100]);
-        assert_eq!(blocks(5, 1 << 21, Pace::Full), [2, 2, 1]);
-        assert_eq!(blocks(3, 10, Pace::Line), [1, 1, 1]);
-        assert!(blocks(0, 0, Pace::Full).is_empty());
+    fn texts(input: Input) -> Vec<(String, String)> {
+        let lines = input.map(|line| line.unwrap());
+        lines.map(|line| (line.text, line.prefix)).collect()
     }
 
     #[test]
     fn every_line_of_every_sentence_is_a_line() {
-        let sentences = ["a b".to_owned(), String::new(), "c\nd".to_owned()];
-        let all: Vec<_> = Blocks::of_sentences(&sentences)
-            .map(Result::unwrap)
-            .collect();
-        assert_eq!(all, [["a b", "", "c", "d"]]);
+        let given = ["a b".to_owned(), String::new(), "c\nd".to_owned()];
+        let input = Input::new(sentences(&given), Prefixes::All("x".to_owned()));
+        let expected = ["a b", "", "c", "d"].map(|text| (text.to_owned(), "x".to_owned()));
+        assert_eq!(texts(input), expected);
+    }
+
+    #[test]
+    fn prefixes_of_a_file_go_with_the_lines_and_must_suffice() {
+        let prefixes = || {
+            let reader = LineReader::from_read(&b"x\n\n"[..], Path::new("p")).unwrap();
+            Prefixes::Each("p".into(), reader)
+        };
+        let two = ["a".to_owned(), "b".to_owned()];
+        let expected = [("a", "x"), ("b", "")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+        assert_eq!(texts(Input::new(sentences(&two), prefixes())), expected);
+        let three = ["a\nb\nc".to_owned()];
+        let last = Input::new(sentences(&three), prefixes()).last().unwrap();
+        let message = last.unwrap_err().to_string();
+        assert!(message.starts_with("p has 2 lines"), "{message}");
+    }
+
+    #[test]
+    fn only_plain_files_have_a_known_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        std::fs::write(&path, "abc\n").unwrap();
+        assert_eq!(plain_size(&path), Some(4));
+        std::fs::write(&path, [0x1f, 0x8b, 8, 0]).unwrap();
+        assert_eq!(plain_size(&path), None);
+        assert_eq!(plain_size(Path::new("/dev/null")), None);
     }
 }

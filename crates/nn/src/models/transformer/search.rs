@@ -21,15 +21,13 @@ impl SearchModel for Transformer {
         Transformer::start(self, &self.encode(src, &mut Pass::evaluation()))
     }
 
-    fn step(&self, state: &mut DecoderState, tokens: &[u32]) -> Vec<f32> {
+    fn step(&self, state: &mut DecoderState, tokens: &[u32], log_probs: &mut Vec<f32>) {
         let rows: Vec<i64> = tokens.iter().map(|t| i64::from(*t)).collect();
         let shape = [rows.len(), 1];
         let tokens = Tensor::from_data(TensorData::new(rows, shape), &self.device());
         let decoded = Transformer::step(self, tokens, state);
-        self.log_probs(decoded.hidden)
-            .into_data()
-            .iter::<f32>()
-            .collect()
+        log_probs.clear();
+        log_probs.extend(self.log_probs(decoded.hidden).into_data().iter::<f32>());
     }
 
     fn reorder(&self, state: &mut DecoderState, rows: &[usize]) {

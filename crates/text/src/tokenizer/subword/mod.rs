@@ -1,10 +1,11 @@
 //! Subword tokenizers: byte-level BPE and Unigram, kept as a `tokenizer.json` of the `tokenizers`
 //! library.
 //!
-//! The library holds the models and the file format. Two steps around it are our own. The cut into
-//! pre-tokens ([`bytes`]) is the library's cut, several times faster. Training ([`bpe`], [`unigram`])
-//! gives the same file in every run, which the library's Unigram trainer does not, as it walks hash
-//! maps in random order; its BPE trainer learns the same merges as ours, more slowly.
+//! The library holds the BPE model and the file format. Three steps around it are our own. The cut
+//! into pre-tokens ([`bytes`]) is the library's cut, several times faster, and so is that of a
+//! pre-token by a Unigram model ([`unigram_model`]). Training ([`bpe`], [`unigram`]) gives the same
+//! file in every run, which the library's Unigram trainer does not, as it walks hash maps in random
+//! order; its BPE trainer learns the same merges as ours, more slowly.
 //!
 //! One space is put before the text and taken away again after decoding, so that a word is the same
 //! token at the start of a line as anywhere else.
@@ -15,9 +16,10 @@ mod lattice;
 mod model;
 mod seeds;
 mod unigram;
+mod unigram_model;
 mod word_counts;
 
-use tokenizers::Model;
+use tokenizers::Model as _;
 use tokenizers::models::ModelWrapper;
 use tokenizers::normalizers::NormalizerWrapper;
 use tokenizers::pre_tokenizers::PreTokenizerWrapper;
@@ -28,16 +30,22 @@ use super::vocabulary::Vocabulary;
 use crate::error::{Result, TextError};
 use crate::special::{BOS, EOS, PAD, SPECIALS, UNK};
 use bytes::{ALPHABET, bytes_of, pre_tokens, spell_into};
+use unigram_model::{TokenizerFile, UnigramModel, Vocab};
 
 /// A tokenizer whose vocabulary holds every byte, so that no text is unknown to it.
 #[derive(Debug)]
 pub(super) struct SubwordTokenizer {
-    library: tokenizers::Tokenizer,
-    kind: TokenizerKind,
+    model: Model,
     lowercase: bool,
     vocabulary: Vocabulary,
     /// What each id stands for; `<unk>` stands for its own spelling, other specials for nothing.
     bytes: Vec<Box<[u8]>>,
+}
+
+#[derive(Debug)]
+enum Model {
+    Bpe(Box<tokenizers::Tokenizer>),
+    Unigram(UnigramModel),
 }
 
 impl SubwordTokenizer {
@@ -57,20 +65,64 @@ impl SubwordTokenizer {
             }
             _ => model::from_merges(&bpe::learn_merges(&words, room - ALPHABET.len(), least))?,
         };
-        let library = model::with_surroundings(model, options.lowercase);
-        Self::new(library).map_err(|problem| TextError::Library { problem })
+        let made = match model {
+            ModelWrapper::Unigram(unigram) => {
+                Self::from_pieces(unigram.iter().cloned().collect(), options.lowercase)
+            }
+            other => Self::from_library(model::with_surroundings(other, options.lowercase)),
+        };
+        made.map_err(|problem| TextError::Library { problem })
     }
 
     /// Reads a `tokenizer.json`; says what is wrong if it cannot be used.
     pub(super) fn from_json(json: &str) -> std::result::Result<Self, String> {
-        let library = json
-            .parse::<tokenizers::Tokenizer>()
-            .map_err(|error| error.to_string())?;
-        Self::new(library)
+        let file: TokenizerFile = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        match (file.model.kind.as_deref(), file.model.vocab) {
+            (Some("Unigram") | None, Some(Vocab::Pieces(pieces))) => {
+                let lowercase = match file.normalizer.as_ref().map(|part| part.kind.as_str()) {
+                    None => false,
+                    Some("Lowercase") => true,
+                    Some(_) => return Err(OTHER_NORMALIZER.to_owned()),
+                };
+                let level = file.pre_tokenizer.filter(|part| part.kind == "ByteLevel");
+                let fits = level.is_some_and(|level| {
+                    level.use_regex.unwrap_or(true) && level.add_prefix_space == Some(false)
+                });
+                if !fits {
+                    return Err(OTHER_PRE_TOKENIZER.to_owned());
+                }
+                let in_model = |id: u32, content: &str| {
+                    pieces
+                        .get(id as usize)
+                        .is_some_and(|piece| piece.0 == content)
+                };
+                if !file
+                    .added_tokens
+                    .iter()
+                    .all(|token| in_model(token.id, &token.content))
+                {
+                    return Err(ADDED_TOKENS.to_owned());
+                }
+                Self::from_pieces(pieces, lowercase)
+            }
+            _ => {
+                let library = json.parse::<tokenizers::Tokenizer>();
+                Self::from_library(library.map_err(|error| error.to_string())?)
+            }
+        }
     }
 
     pub(super) fn to_json(&self) -> Result<String> {
-        self.library.to_string(true).map_err(model::refused)
+        match &self.model {
+            Model::Bpe(library) => library.to_string(true).map_err(model::refused),
+            Model::Unigram(unigram) => {
+                let tokens = self.vocabulary.tokens().iter().cloned();
+                let pieces = tokens.zip(unigram.scores().iter().copied()).collect();
+                let model = model::from_spelled_pieces(pieces)?;
+                let library = model::with_surroundings(model, self.lowercase);
+                library.to_string(true).map_err(model::refused)
+            }
+        }
     }
 
     pub(super) fn encode(&self, text: &str) -> Vec<u32> {
@@ -81,16 +133,17 @@ impl SubwordTokenizer {
         let mut ids = Vec::with_capacity(text.len() / 3);
         let mut spelling = String::new();
         for pre_token in pre_tokens(&text) {
-            spelling.clear();
-            spell_into(pre_token.as_bytes(), &mut spelling);
-            // `new` made sure that every byte is a piece, so there is always a way to cut.
-            let tokens = self.library.get_model().tokenize(&spelling);
-            ids.extend(
-                tokens
-                    .expect("every byte is a piece")
-                    .iter()
-                    .map(|token| token.id),
-            );
+            match &self.model {
+                Model::Unigram(model) => model.cut(pre_token.as_bytes(), &mut ids),
+                Model::Bpe(library) => {
+                    spelling.clear();
+                    spell_into(pre_token.as_bytes(), &mut spelling);
+                    // `from_library` made sure that every byte is a piece, so there is always a way.
+                    let tokens = library.get_model().tokenize(&spelling);
+                    let tokens = tokens.expect("every byte is a piece");
+                    ids.extend(tokens.iter().map(|token| token.id));
+                }
+            }
         }
         ids
     }
@@ -118,40 +171,53 @@ impl SubwordTokenizer {
     }
 
     pub(super) fn kind(&self) -> TokenizerKind {
-        self.kind
+        match self.model {
+            Model::Bpe(_) => TokenizerKind::Bpe,
+            Model::Unigram(_) => TokenizerKind::Unigram,
+        }
     }
 
     pub(super) fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
     }
 
-    /// Checks everything that encoding and decoding rely on.
-    fn new(mut library: tokenizers::Tokenizer) -> std::result::Result<Self, String> {
-        let kind = kind_of(library.get_model())?;
+    /// A Unigram model of pieces, spelled, with their scores.
+    fn from_pieces(
+        pieces: Vec<(String, f64)>,
+        lowercase: bool,
+    ) -> std::result::Result<Self, String> {
+        let (tokens, scores) = pieces.into_iter().unzip();
+        let (vocabulary, bytes) = checked(tokens)?;
+        Ok(Self {
+            model: Model::Unigram(UnigramModel::new(scores, &bytes)),
+            lowercase,
+            vocabulary,
+            bytes,
+        })
+    }
+
+    /// A BPE model; checks everything that encoding and decoding rely on.
+    fn from_library(mut library: tokenizers::Tokenizer) -> std::result::Result<Self, String> {
+        check_bpe(library.get_model())?;
         let lowercase = match library.get_normalizer() {
             None => false,
             Some(NormalizerWrapper::Lowercase(_)) => true,
-            Some(_) => return Err("its normalizer is neither absent nor Lowercase".to_owned()),
+            Some(_) => return Err(OTHER_NORMALIZER.to_owned()),
         };
         match library.get_pre_tokenizer() {
             Some(PreTokenizerWrapper::ByteLevel(level))
                 if level.use_regex && !level.add_prefix_space => {}
-            _ => return Err("its pre-tokenizer is not ByteLevel without prefix space".to_owned()),
+            _ => return Err(OTHER_PRE_TOKENIZER.to_owned()),
         }
         if library.get_vocab_size(true) != library.get_vocab_size(false) {
-            return Err("it has added tokens that are not part of its model".to_owned());
+            return Err(ADDED_TOKENS.to_owned());
         }
-        let vocabulary = Vocabulary::new(tokens_by_id(library.get_model())?)?;
-        if let Some(byte) = missing_byte(&vocabulary) {
-            return Err(format!("its vocabulary lacks the byte {byte:#04x}"));
-        }
-        let bytes = stood_for(&vocabulary)?;
+        let (vocabulary, bytes) = checked(tokens_by_id(library.get_model())?)?;
         let mut model = library.get_model().clone();
         model.resize_cache(CACHE);
         library.with_model(model);
         Ok(Self {
-            library,
-            kind,
+            model: Model::Bpe(Box::new(library)),
             lowercase,
             vocabulary,
             bytes,
@@ -168,7 +234,24 @@ impl SubwordTokenizer {
 /// How many pre-tokens the model remembers the cut of; the words of a large corpus fit.
 const CACHE: usize = 100_000;
 
-fn kind_of(model: &ModelWrapper) -> std::result::Result<TokenizerKind, String> {
+const OTHER_NORMALIZER: &str = "its normalizer is neither absent nor Lowercase";
+const OTHER_PRE_TOKENIZER: &str = "its pre-tokenizer is not ByteLevel without prefix space";
+const ADDED_TOKENS: &str = "it has added tokens that are not part of its model";
+
+/// What each id stands for.
+type BytesOfIds = Vec<Box<[u8]>>;
+
+/// The vocabulary, and what each id stands for.
+fn checked(tokens: Vec<String>) -> std::result::Result<(Vocabulary, BytesOfIds), String> {
+    let vocabulary = Vocabulary::new(tokens)?;
+    if let Some(byte) = missing_byte(&vocabulary) {
+        return Err(format!("its vocabulary lacks the byte {byte:#04x}"));
+    }
+    let bytes = stood_for(&vocabulary)?;
+    Ok((vocabulary, bytes))
+}
+
+fn check_bpe(model: &ModelWrapper) -> std::result::Result<(), String> {
     match model {
         ModelWrapper::BPE(bpe) if bpe.dropout.is_some_and(|dropout| dropout > 0.0) => {
             Err("its BPE model has dropout, so it would cut at random".to_owned())
@@ -181,8 +264,7 @@ fn kind_of(model: &ModelWrapper) -> std::result::Result<TokenizerKind, String> {
                     .to_owned(),
             )
         }
-        ModelWrapper::BPE(_) => Ok(TokenizerKind::Bpe),
-        ModelWrapper::Unigram(_) => Ok(TokenizerKind::Unigram),
+        ModelWrapper::BPE(_) => Ok(()),
         _ => Err("its model is neither BPE nor Unigram".to_owned()),
     }
 }

@@ -44,7 +44,12 @@ pub(super) fn from_pieces(pieces: &[Piece]) -> Result<ModelWrapper> {
             .iter()
             .map(|piece| (spell(&piece.bytes), piece.score)),
     );
-    Unigram::from(vocab.collect(), Some(UNK as usize), false)
+    from_spelled_pieces(vocab.collect())
+}
+
+/// A Unigram model of a whole vocabulary, specials included.
+pub(super) fn from_spelled_pieces(vocab: Vec<(String, f64)>) -> Result<ModelWrapper> {
+    Unigram::from(vocab, Some(UNK as usize), false)
         .map(ModelWrapper::Unigram)
         .map_err(refused)
 }

@@ -1,0 +1,339 @@
+//! The CPU runtime beside the Burn model it must equal, for every architecture.
+
+use attentive_nn::models::transformer::{Transformer, search::pad_rows};
+use attentive_nn::{parameters, pass::Pass};
+use attentive_runtime::config::{ModelConfig, NormPlacement, PositionKind, Preset, Tying};
+use attentive_runtime::cpu::{Compute, CpuModel, Isa, quantize};
+use attentive_runtime::search::{Method, SearchModel, SearchOptions, search};
+use attentive_runtime::{ModelDir, Tokenizers};
+use attentive_text::special::{BOS, EOS};
+use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
+use burn::tensor::Device;
+
+/// Every kind of model, in sizes that no vector divides.
+fn architectures() -> Vec<ModelConfig> {
+    let mut all = Vec::new();
+    for norm in [NormPlacement::Pre, NormPlacement::Post] {
+        for positions in [PositionKind::Sinusoidal, PositionKind::Learned] {
+            for tying in [Tying::None, Tying::Output, Tying::All] {
+                for (d_model, d_ff, heads, kv_heads) in [
+                    (32, 48, 4, 4),
+                    (36, 50, 6, 2),
+                    (20, 7, 4, 1),
+                    (80, 130, 2, 2),
+                ] {
+                    let vocab = VOCAB;
+                    all.push(ModelConfig {
+                        d_model,
+                        d_ff,
+                        heads,
+                        kv_heads,
+                        norm,
+                        positions,
+                        tying,
+                        encoder_layers: 2,
+                        decoder_layers: 2,
+                        max_positions: 60,
+                        ..Preset::Tiny.config(vocab, vocab)
+                    });
+                }
+            }
+        }
+    }
+    all
+}
+
+const VOCAB: usize = 37;
+
+/// A model directory with random weights, biases and norms included.
+struct Saved {
+    folder: tempfile::TempDir,
+}
+
+impl Saved {
+    fn new(config: &ModelConfig) -> Self {
+        Self::with(config, |_| true, |_, _| {})
+    }
+
+    /// As [`Saved::new`], with only some tensors, or with other shapes.
+    fn with(
+        config: &ModelConfig,
+        keep: impl Fn(&str) -> bool,
+        change: impl Fn(&str, &mut Vec<usize>),
+    ) -> Self {
+        let mut tensors = parameters::export(&Transformer::new(config, 5, &Device::flex()));
+        tensors.retain(|(name, ..)| keep(name));
+        for (seed, (name, shape, values)) in tensors.iter_mut().enumerate() {
+            for (i, value) in values.iter_mut().enumerate() {
+                let noise = ((seed * 7919 + i) as u32).wrapping_mul(2_654_435_761) >> 16;
+                *value += (noise as f32 / 65_536.0 - 0.5) * 0.4;
+            }
+            change(name, shape);
+        }
+        let options = TokenizerOptions {
+            kind: TokenizerKind::Word,
+            vocab_size: 0,
+            min_frequency: 1,
+            lowercase: false,
+        };
+        let words: Vec<String> = (4..VOCAB).map(|word| format!("w{word}")).collect();
+        let tokenizer = Tokenizer::train(&options, &mut [words.join(" ").as_str()].into_iter());
+        let tokenizers = Tokenizers::shared(tokenizer.expect("some words"));
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let path = folder.path().join("f32");
+        let tensors = tensors.iter().map(|(n, s, v)| (&**n, &s[..], &v[..]));
+        ModelDir::save(path, config, &tokenizers, tensors).expect("a writable directory");
+        Self { folder }
+    }
+
+    fn dir(&self) -> ModelDir {
+        ModelDir::open(self.folder.path().join("f32")).expect("a model just saved")
+    }
+
+    fn cpu(&self, compute: Compute) -> CpuModel {
+        CpuModel::open(&self.dir(), compute).expect("a sound model")
+    }
+
+    fn burn(&self) -> Transformer {
+        let dir = self.dir();
+        let file = dir.path.join("model.safetensors");
+        Transformer::load(&dir.config, &file, &Device::flex()).expect("a sound model")
+    }
+
+    fn int8_dir(&self) -> ModelDir {
+        let to = self.folder.path().join("int8");
+        quantize(&self.dir().path, &to).expect("a new directory");
+        ModelDir::open(to).expect("a model just written")
+    }
+}
+
+fn sources() -> Vec<Vec<u32>> {
+    [3, 21, 1, 16, 9]
+        .iter()
+        .map(|&len| {
+            (0..len)
+                .map(|i| 4 + (i * 7 + len) % 33)
+                .chain([EOS])
+                .collect()
+        })
+        .collect()
+}
+
+/// Log-probabilities of forced steps, with beams that split, move and end on the way.
+fn forced<M: SearchModel>(model: &M) -> Vec<f32> {
+    let mut state = model.start(&sources());
+    let (mut all, mut row) = (Vec::new(), Vec::new());
+    let mut tokens = vec![BOS; 5];
+    for step in 0..40u32 {
+        model.step(&mut state, &tokens, &mut row);
+        all.extend_from_slice(&row);
+        let rows: &[usize] = match step {
+            2 => &[0, 0, 1, 2, 2, 2, 3, 4],
+            5 => &[1, 0, 2, 3, 3, 5, 6, 7],
+            18 => &[0, 0, 2, 4, 5],
+            30 => &[1, 3, 3],
+            _ => &[],
+        };
+        if !rows.is_empty() {
+            model.reorder(&mut state, rows);
+            tokens.resize(rows.len(), 0);
+        }
+        for (i, token) in (0..).zip(&mut tokens) {
+            *token = 4 + (step * 5 + i * 3) % 33;
+        }
+    }
+    all
+}
+
+fn assert_close(left: &[f32], right: &[f32], tolerance: f32, what: &str) {
+    assert_eq!(left.len(), right.len());
+    for (i, (l, r)) in left.iter().zip(right).enumerate() {
+        assert!(
+            (l - r).abs() <= tolerance,
+            "{what}, element {i}: {l} and {r}"
+        );
+    }
+}
+
+/// Relative to the mean size of what is expected.
+fn mean_difference(left: &[f32], right: &[f32]) -> f32 {
+    assert_eq!(left.len(), right.len());
+    let sum: f32 = left.iter().zip(right).map(|(l, r)| (l - r).abs()).sum();
+    sum / right.iter().map(|r| r.abs()).sum::<f32>()
+}
+
+#[test]
+fn f32_equals_the_burn_model_with_every_architecture_and_instruction_set() {
+    for config in architectures() {
+        let saved = Saved::new(&config);
+        let expected = forced(&saved.burn());
+        for isa in Isa::available() {
+            let model =
+                CpuModel::open_with(&saved.dir(), Compute::F32, isa).expect("a sound model");
+            assert_close(
+                &forced(&model),
+                &expected,
+                1e-4,
+                &format!("{isa:?} {config:?}"),
+            );
+        }
+    }
+}
+
+#[test]
+fn int8_stays_close_to_f32_with_every_architecture_and_instruction_set() {
+    for config in architectures() {
+        let saved = Saved::new(&config);
+        let expected = forced(&saved.cpu(Compute::F32));
+        for isa in Isa::available() {
+            let model =
+                CpuModel::open_with(&saved.dir(), Compute::Int8, isa).expect("a sound model");
+            let difference = mean_difference(&forced(&model), &expected);
+            assert!(difference < 0.05, "{isa:?} {config:?}: {difference}");
+            assert!(difference > 0.0, "int8 was not used");
+        }
+    }
+}
+
+#[test]
+fn a_quantized_directory_gives_what_quantizing_when_loading_gives() {
+    for config in architectures() {
+        let saved = Saved::new(&config);
+        let dir = saved.int8_dir();
+        let stored = CpuModel::open(&dir, Compute::Auto).expect("a sound model");
+        assert_eq!(stored.compute(), Compute::Int8);
+        assert_eq!(
+            forced(&stored),
+            forced(&saved.cpu(Compute::Int8)),
+            "{config:?}"
+        );
+    }
+}
+
+#[test]
+fn batches_and_their_order_change_no_bit() {
+    let options = |method| SearchOptions {
+        method,
+        ..Default::default()
+    };
+    for config in architectures().into_iter().step_by(5) {
+        let saved = Saved::new(&config);
+        for compute in [Compute::F32, Compute::Int8] {
+            let model = saved.cpu(compute);
+            for method in [Method::Greedy, Method::Beam { size: 3 }] {
+                let options = options(method);
+                let mut many: Vec<Vec<u32>> = Vec::new();
+                for copy in 0..6 {
+                    many.extend(sources().into_iter().map(|mut source| {
+                        source[0] = 4 + copy;
+                        source
+                    }));
+                }
+                let together = search(&model, &many, &options);
+                let alone: Vec<_> = many
+                    .iter()
+                    .flat_map(|one| search(&model, std::slice::from_ref(one), &options))
+                    .collect();
+                assert_eq!(together, alone, "{config:?}");
+                many.reverse();
+                let mut reversed = search(&model, &many, &options);
+                reversed.reverse();
+                assert_eq!(together, reversed, "{config:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn cross_attention_is_the_mean_of_the_burn_models_heads() {
+    for config in architectures().into_iter().step_by(3) {
+        let saved = Saved::new(&config);
+        let (cpu, burn) = (saved.cpu(Compute::F32), saved.burn());
+        let device = Device::flex();
+        let (source, target) = (sources()[1].clone(), vec![7, 9, 30, 5]);
+        let pass = &mut Pass::inspection();
+        let memory = burn.encode(pad_rows(std::slice::from_ref(&source), &device), pass);
+        let fed: Vec<u32> = [BOS].into_iter().chain(target.iter().copied()).collect();
+        let decoded = burn.decode(pad_rows(&[fed], &device), &memory, pass);
+        for layer in 0..config.decoder_layers {
+            let weights = decoded.cross_weights[layer].clone().mean_dim(1);
+            let expected: Vec<f32> = weights.into_data().iter::<f32>().collect();
+            assert_close(
+                &cpu.cross_attention(&source, &target, layer),
+                &expected,
+                1e-5,
+                "weights",
+            );
+        }
+    }
+}
+
+#[test]
+fn missing_and_misshapen_tensors_are_named_with_the_remedy() {
+    let config = architectures().remove(0);
+    let names = parameters::export(&Transformer::new(&config, 5, &Device::flex()));
+    for (name, shape, _) in &names {
+        let without = Saved::with(&config, |other| other != name, |_, _| {});
+        let message = CpuModel::open(&without.dir(), Compute::Auto)
+            .expect_err("incomplete")
+            .to_string();
+        assert!(
+            message.contains(&format!("no tensor `{name}`")),
+            "{message}"
+        );
+        let other: Vec<usize> = shape
+            .iter()
+            .product::<usize>()
+            .checked_div(2)
+            .into_iter()
+            .chain([2])
+            .collect();
+        let turned = Saved::with(
+            &config,
+            |_| true,
+            |tensor, shape| {
+                if tensor == name {
+                    *shape = if shape.iter().product::<usize>() % 2 == 0 {
+                        other.clone()
+                    } else {
+                        vec![1, shape[0]]
+                    };
+                }
+            },
+        );
+        let message = CpuModel::open(&turned.dir(), Compute::Int8)
+            .expect_err("misshapen")
+            .to_string();
+        assert!(
+            message.contains(&format!("tensor `{name}` has shape")),
+            "{message}"
+        );
+        assert!(
+            message.contains(&format!("expected {shape:?}")),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn int8_weights_are_not_taken_for_f32() {
+    let saved = Saved::new(&architectures()[0]);
+    let dir = saved.int8_dir();
+    let message = CpuModel::open(&dir, Compute::F32)
+        .expect_err("int8 weights")
+        .to_string();
+    assert!(message.contains("the weights are int8"), "{message}");
+    let file = dir.path.join("model.safetensors");
+    let burn = Transformer::load(&dir.config, &file, &Device::flex()).expect_err("int8 weights");
+    assert!(burn.to_string().contains("the weights are int8"), "{burn}");
+    let again = quantize(&dir.path, &saved.folder.path().join("twice"));
+    assert!(
+        again
+            .expect_err("int8 weights")
+            .to_string()
+            .contains("int8 already")
+    );
+    assert!(!saved.folder.path().join("twice").exists());
+    let taken = quantize(&saved.dir().path, &dir.path).expect_err("a directory with a model");
+    assert!(taken.to_string().contains("exists already"), "{taken}");
+}

@@ -1,0 +1,117 @@
+//! How fast the CPU model is, without a peer: products, whole batches, single sentences.
+//!
+//! ```sh
+//! cargo bench -p attentive-runtime --bench cpu -- MODEL_DIR SOURCE_FILE
+//! ```
+//!
+//! `benchmarks/run translation` compares with CTranslate2; this one is for whoever changes a kernel.
+
+use std::path::Path;
+use std::time::Instant;
+
+use attentive_runtime::ModelDir;
+use attentive_runtime::cpu::{Compute, CpuModel};
+use attentive_runtime::search::{Method, SearchOptions, search};
+use attentive_text::special::EOS;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with("--"))
+        .collect();
+    let [model, sources, filter @ ..] = &arguments[..] else {
+        eprintln!(
+            "usage: cargo bench -p attentive-runtime --bench cpu -- MODEL_DIR SOURCE_FILE [WHAT]"
+        );
+        return;
+    };
+    let dir = ModelDir::open(Path::new(model)).expect("a model directory");
+    let text = std::fs::read_to_string(sources).expect("a text file");
+    let mut sources: Vec<Vec<u32>> = text
+        .lines()
+        .map(|line| {
+            dir.tokenizers
+                .src
+                .encode(line)
+                .into_iter()
+                .chain([EOS])
+                .collect()
+        })
+        .collect();
+    sources.sort_by_key(|source: &Vec<u32>| std::cmp::Reverse(source.len()));
+    let wanted = |what: &str| {
+        filter.is_empty() || filter.iter().any(|filter| what.contains(filter.as_str()))
+    };
+    for compute in [Compute::F32, Compute::Int8] {
+        let started = Instant::now();
+        let Ok(model) = CpuModel::open(&dir, compute) else {
+            continue;
+        };
+        println!(
+            "{compute:?}: opened in {:.1} ms",
+            started.elapsed().as_secs_f64() * 1e3
+        );
+        for (name, method) in [
+            ("greedy", Method::Greedy),
+            ("beam4", Method::Beam { size: 4 }),
+        ] {
+            let options = SearchOptions {
+                method,
+                ..Default::default()
+            };
+            for batch in [16, 32, 64, 128] {
+                let what = format!("{compute:?}-{name}-batch{batch}-");
+                if wanted(&what) {
+                    batches(&model, &sources, &options, batch, &what);
+                }
+            }
+            let what = format!("{compute:?}-{name}-single-");
+            if wanted(&what) {
+                singles(&model, &sources, &options, &what);
+            }
+        }
+    }
+}
+
+/// One thread for each core, each with every other batch.
+fn batches(
+    model: &CpuModel,
+    sources: &[Vec<u32>],
+    options: &SearchOptions,
+    batch: usize,
+    what: &str,
+) {
+    for threads in [1, 2] {
+        let started = Instant::now();
+        let next = std::sync::atomic::AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    loop {
+                        let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                        let Some(batch) = sources.chunks(batch).nth(i) else {
+                            break;
+                        };
+                        search(model, batch, options);
+                    }
+                });
+            }
+        });
+        let rate = sources.len() as f64 / started.elapsed().as_secs_f64();
+        println!("{what} {threads} threads: {rate:.0} sentences/s");
+    }
+}
+
+fn singles(model: &CpuModel, sources: &[Vec<u32>], options: &SearchOptions, what: &str) {
+    let mut times: Vec<f64> = sources
+        .iter()
+        .map(|source| {
+            let started = Instant::now();
+            search(model, std::slice::from_ref(source), options);
+            started.elapsed().as_secs_f64() * 1e3
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    let at = |share: f64| times[(times.len() as f64 * share) as usize];
+    println!("{what} p50 {:.2} ms, p95 {:.2} ms", at(0.5), at(0.95));
+}

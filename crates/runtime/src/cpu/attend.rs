@@ -1,0 +1,192 @@
+//! Scaled dot-product attention (§3.2.1) over pages of keys and values.
+//!
+//! A page holds [`LANES`] positions: for each key-value head their keys, then their values, a row for each
+//! position. The encoder's own positions, the source as the decoder sees it and the decoder's past all
+//! lie in such pages, so there is one attention. (Keys as a panel, one position per lane, would save
+//! the sums over lanes; but a new position would touch a cache line for each of its numbers.)
+//! Neighbours: [`super::pages`] holds the decoder's.
+
+use super::product::{F32Product, Out, Then, f32_product};
+use super::rowwise::softmax;
+use super::simd::{LANES, Simd, Work};
+use crate::config::ModelConfig;
+
+/// Sizes of an attention layer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Heads {
+    pub heads: usize,
+    pub kv_heads: usize,
+    pub head_dim: usize,
+}
+
+impl Heads {
+    pub fn new(config: &ModelConfig) -> Self {
+        Self {
+            heads: config.heads,
+            kv_heads: config.kv_heads,
+            head_dim: config.head_dim(),
+        }
+    }
+
+    /// Width of a position's keys, and of its values.
+    pub fn kv_width(self) -> usize {
+        self.kv_heads * self.head_dim
+    }
+
+    /// Width of a row in a page; the numbers behind `head_dim` are zero.
+    fn row_width(self) -> usize {
+        self.head_dim.next_multiple_of(LANES)
+    }
+
+    /// Numbers of one head in a page.
+    fn head_page(self) -> usize {
+        2 * LANES * self.row_width()
+    }
+
+    /// A page is made of blocks: the keys or values of one head. The size of a block and of a row in it.
+    pub fn block(self) -> (usize, usize) {
+        (LANES * self.row_width(), self.row_width())
+    }
+
+    /// Numbers of one layer in a page.
+    pub fn page(self) -> usize {
+        self.kv_heads * self.head_page()
+    }
+
+    /// Writes the keys and values of one position into its page.
+    pub fn write(self, page: &mut [f32], position: usize, keys: &[f32], values: &[f32]) {
+        let width = self.row_width();
+        let heads = page.chunks_exact_mut(self.head_page());
+        let keys = keys.chunks_exact(self.head_dim);
+        for ((page, keys), values) in heads.zip(keys).zip(values.chunks_exact(self.head_dim)) {
+            let place = position % LANES * width;
+            page[place..][..self.head_dim].copy_from_slice(keys);
+            page[LANES * width + place..][..self.head_dim].copy_from_slice(values);
+        }
+    }
+}
+
+/// Attention of `rows` queries over the same positions.
+pub(crate) struct Attend<'a> {
+    pub heads: Heads,
+    pub queries: *const f32,
+    pub query_stride: usize,
+    pub rows: usize,
+    /// The memory that all pages lie in, where each one begins, and this layer's part within them.
+    pub memory: &'a [f32],
+    pub pages: &'a [usize],
+    pub layer: usize,
+    /// Positions to look at.
+    pub len: usize,
+    pub out: *mut f32,
+    pub out_stride: usize,
+    /// Room for `rows` times `len` rounded up to a whole vector.
+    pub scores: &'a mut [f32],
+    /// Where wanted: the weights `[rows, len]`, averaged over the heads.
+    pub weights: Option<&'a mut [f32]>,
+}
+
+impl Work for Attend<'_> {
+    #[inline(always)]
+    unsafe fn run<S: Simd>(mut self) {
+        let Heads {
+            heads,
+            kv_heads,
+            head_dim,
+        } = self.heads;
+        let width = self.len.next_multiple_of(LANES);
+        let blocks = width / LANES;
+        assert!(self.scores.len() >= self.rows * width && self.pages.len() >= blocks);
+        let factor = 1.0 / (head_dim as f32).sqrt();
+        for head in 0..heads {
+            let in_page = head / (heads / kv_heads) * self.heads.head_page();
+            unsafe {
+                for block in 0..blocks {
+                    let keys = self.page(block, in_page);
+                    for row in 0..self.rows {
+                        let query = self.queries.add(row * self.query_stride + head * head_dim);
+                        let scores = self.scores.as_mut_ptr().add(row * width + block * LANES);
+                        let count = (self.len - block * LANES).min(LANES);
+                        dots::<S>(query, head_dim, keys, self.heads.row_width(), count, scores);
+                    }
+                }
+                for row in self.scores.chunks_exact_mut(width).take(self.rows) {
+                    softmax::<S>(row.as_mut_ptr(), self.len, factor);
+                }
+                for block in 0..blocks {
+                    f32_product::<S>(&F32Product {
+                        a: self.scores.as_ptr().add(block * LANES),
+                        a_stride: width,
+                        rows: self.rows,
+                        k: (self.len - block * LANES).min(LANES),
+                        b: self.page(block, in_page + LANES * self.heads.row_width()),
+                        b_stride: self.heads.row_width(),
+                        panel_stride: LANES,
+                        bias: std::ptr::null(),
+                        out: Out {
+                            to: self.out.add(head * head_dim),
+                            stride: self.out_stride,
+                            n: head_dim,
+                            then: if block == 0 { Then::Store } else { Then::Add },
+                        },
+                    });
+                }
+            }
+            self.add_weights(width);
+        }
+    }
+}
+
+/// Products of a query with the first `count` keys of a page (rounded up to four).
+#[inline(always)]
+unsafe fn dots<S: Simd>(
+    query: *const f32,
+    head_dim: usize,
+    keys: *const f32,
+    width: usize,
+    count: usize,
+    out: *mut f32,
+) {
+    unsafe {
+        let whole = head_dim / LANES * LANES;
+        for first in (0..count).step_by(4) {
+            let keys = keys.add(first * width);
+            let mut sums = [S::splat(0.0); 4];
+            for i in (0..whole).step_by(LANES) {
+                let query = S::load(query.add(i));
+                for (key, sum) in sums.iter_mut().enumerate() {
+                    *sum = S::fma(query, S::load(keys.add(key * width + i)), *sum);
+                }
+            }
+            if whole < head_dim {
+                let query = S::load_some(query.add(whole), head_dim - whole, 0.0);
+                for (key, sum) in sums.iter_mut().enumerate() {
+                    *sum = S::fma(query, S::load(keys.add(key * width + whole)), *sum);
+                }
+            }
+            S::sum4(sums, out.add(first));
+        }
+    }
+}
+
+impl Attend<'_> {
+    /// Part of a page; whole heads are checked to be inside.
+    #[inline(always)]
+    fn page(&self, block: usize, at: usize) -> *const f32 {
+        self.memory[self.pages[block] + self.layer..][..self.heads.page()][at..].as_ptr()
+    }
+
+    fn add_weights(&mut self, width: usize) {
+        if let Some(weights) = &mut self.weights {
+            let share = 1.0 / self.heads.heads as f32;
+            let rows = weights
+                .chunks_exact_mut(self.len)
+                .zip(self.scores.chunks_exact(width));
+            for (sums, scores) in rows {
+                for (sum, score) in sums.iter_mut().zip(scores) {
+                    *sum += share * score;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! What encoder and decoder layers have in common: norms, projections, feed-forward, embeddings.
+//!
+//! All rows of a call, of whichever sentences, lie one behind the other without padding. Results go into
+//! the buffers of a [`Scratch`], which is used again and again. Neighbours: [`super::encoder`] and
+//! [`super::decoder`] put these together.
+
+use super::CpuModel;
+use super::aligned::Aligned;
+use super::load::{Attention, FeedForward, Table};
+use super::matrix::{Matrix, Quantised};
+use super::product::Then;
+use super::rowwise::{Norm, Normalise};
+use super::simd::LANES;
+use crate::config::NormPlacement;
+
+/// Buffers for the rows at work. Numbers behind a row's own stay zero.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    /// The residual stream, `[rows, stride]`.
+    pub x: Aligned<f32>,
+    /// Queries, keys and values side by side, `[rows, qkv_stride]`.
+    pub qkv: Aligned<f32>,
+    /// What attention returns, `[rows, stride]`.
+    pub context: Aligned<f32>,
+    pub scores: Aligned<f32>,
+    /// Keys and values of the sentence that the encoder is at.
+    pub pages: Aligned<f32>,
+    normed: Aligned<f32>,
+    hidden: Aligned<f32>,
+    quantised: Quantised,
+    /// Sinusoids of the first positions, `[positions, d_model]`.
+    sinusoids: Vec<f32>,
+}
+
+/// Distances between rows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Strides {
+    pub model: usize,
+    pub qkv: usize,
+    pub hidden: usize,
+}
+
+/// Which side's embeddings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Source,
+    Target,
+}
+
+impl CpuModel {
+    pub(super) fn strides(&self) -> Strides {
+        let pad = |width: usize| width.next_multiple_of(LANES);
+        Strides {
+            model: pad(self.config.d_model),
+            qkv: pad(self.config.d_model + 2 * self.heads.kv_width()),
+            hidden: pad(self.config.d_ff),
+        }
+    }
+
+    /// Makes room for `rows` rows.
+    pub(super) fn room(&self, scratch: &mut Scratch, rows: usize) {
+        let Strides { model, qkv, hidden } = self.strides();
+        scratch.x.grow(rows * model);
+        scratch.normed.grow(rows * model);
+        scratch.context.grow(rows * model);
+        scratch.qkv.grow(rows * qkv);
+        scratch.hidden.grow(rows * hidden);
+    }
+
+    /// Row `row` of the stream becomes `token` at `position`: vector times `sqrt(d_model)` (§3.4) plus
+    /// place (§3.5).
+    pub(super) fn embed(
+        &self,
+        scratch: &mut Scratch,
+        side: Side,
+        row: usize,
+        token: u32,
+        position: usize,
+    ) {
+        let d_model = self.config.d_model;
+        let (tokens, positions) = match side {
+            Side::Source => (&self.network.source, &self.network.source_positions),
+            Side::Target => (&self.network.target, &self.network.target_positions),
+        };
+        while positions.is_none() && scratch.sinusoids.len() <= position * d_model {
+            add_sinusoids(&mut scratch.sinusoids, d_model);
+        }
+        let x = &mut scratch.x[row * self.strides().model..][..d_model];
+        match positions {
+            None => x.copy_from_slice(&scratch.sinusoids[position * d_model..][..d_model]),
+            Some(table) => add_position(table, position, x),
+        }
+        tokens.add_row(token as usize, (d_model as f32).sqrt(), x);
+    }
+
+    /// Projects the stream (normalised first, if that is where the norm stands) into columns of
+    /// `scratch.qkv`, one matrix behind the other.
+    pub(super) fn project(
+        &self,
+        scratch: &mut Scratch,
+        rows: usize,
+        norm: &Norm,
+        into: &[&Matrix],
+    ) {
+        let Strides { model, qkv, .. } = self.strides();
+        let input = match self.config.norm {
+            NormPlacement::Pre => {
+                self.normalise(&scratch.x, &mut scratch.normed, rows, norm);
+                &scratch.normed
+            }
+            NormPlacement::Post => &scratch.x,
+        };
+        let input = into[0].prepare(self.isa, input, model, rows, &mut scratch.quantised);
+        let mut column = 0;
+        for matrix in into {
+            matrix.apply(
+                self.isa,
+                input,
+                &mut scratch.qkv[column..],
+                qkv,
+                Then::Store,
+            );
+            column += matrix.outputs();
+        }
+    }
+
+    /// Projects the attended values and adds them to the stream.
+    pub(super) fn add_attended(
+        &self,
+        scratch: &mut Scratch,
+        rows: usize,
+        norm: &Norm,
+        attention: &Attention,
+    ) {
+        let stride = self.strides().model;
+        let Scratch {
+            x,
+            context,
+            quantised,
+            ..
+        } = scratch;
+        let input = attention
+            .output
+            .prepare(self.isa, context, stride, rows, quantised);
+        attention
+            .output
+            .apply(self.isa, input, x, stride, Then::Add);
+        self.normalise_sum(x, rows, norm);
+    }
+
+    /// The feed-forward sub-layer (§3.3) with its residual connection.
+    pub(super) fn feed_forward(
+        &self,
+        scratch: &mut Scratch,
+        rows: usize,
+        norm: &Norm,
+        layer: &FeedForward,
+    ) {
+        let Strides {
+            model,
+            hidden: hidden_stride,
+            ..
+        } = self.strides();
+        let Scratch {
+            x,
+            normed,
+            hidden,
+            quantised,
+            ..
+        } = scratch;
+        let input = match self.config.norm {
+            NormPlacement::Pre => {
+                self.normalise(x, normed, rows, norm);
+                &*normed
+            }
+            NormPlacement::Post => &*x,
+        };
+        let input = layer.inner.prepare(self.isa, input, model, rows, quantised);
+        layer
+            .inner
+            .apply(self.isa, input, hidden, hidden_stride, Then::Relu);
+        let input = layer
+            .outer
+            .prepare(self.isa, hidden, hidden_stride, rows, quantised);
+        layer.outer.apply(self.isa, input, x, model, Then::Add);
+        self.normalise_sum(x, rows, norm);
+    }
+
+    /// The stream's last norm, where there is one.
+    pub(super) fn finish(&self, scratch: &mut Scratch, rows: usize, norm: &Option<Norm>) {
+        if let Some(norm) = norm {
+            self.normalise_in_place(&mut scratch.x, rows, norm);
+        }
+    }
+
+    /// Logits of the stream's rows from `first` on, as many as `out` has room for.
+    pub(super) fn logits(&self, scratch: &mut Scratch, first: usize, out: &mut [f32]) {
+        let (projection, stride) = (&self.network.projection, self.strides().model);
+        let rows = out.len() / self.config.tgt_vocab;
+        let x = &scratch.x[first * stride..];
+        let input = projection.prepare(self.isa, x, stride, rows, &mut scratch.quantised);
+        projection.apply(self.isa, input, out, self.config.tgt_vocab, Then::Store);
+    }
+
+    /// Projects the stream as it is to keys and values, side by side in `scratch.qkv`.
+    pub(super) fn project_memory(&self, scratch: &mut Scratch, rows: usize, attention: &Attention) {
+        let Strides {
+            model, qkv: stride, ..
+        } = self.strides();
+        let Scratch {
+            x, qkv, quantised, ..
+        } = scratch;
+        let input = attention.key.prepare(self.isa, x, model, rows, quantised);
+        attention
+            .key
+            .apply(self.isa, input, qkv, stride, Then::Store);
+        attention.value.apply(
+            self.isa,
+            input,
+            &mut qkv[self.heads.kv_width()..],
+            stride,
+            Then::Store,
+        );
+    }
+
+    fn normalise_sum(&self, x: &mut [f32], rows: usize, norm: &Norm) {
+        if self.config.norm == NormPlacement::Post {
+            self.normalise_in_place(x, rows, norm);
+        }
+    }
+
+    fn normalise_in_place(&self, x: &mut [f32], rows: usize, norm: &Norm) {
+        let stride = self.strides().model;
+        assert!(x.len() >= rows * stride);
+        let (x, out) = (x.as_ptr(), x.as_mut_ptr());
+        self.isa.run(Normalise {
+            x,
+            out,
+            stride,
+            rows,
+            norm,
+        });
+    }
+
+    fn normalise(&self, x: &[f32], out: &mut [f32], rows: usize, norm: &Norm) {
+        let stride = self.strides().model;
+        assert!(x.len() >= rows * stride && out.len() >= rows * stride);
+        let (x, out) = (x.as_ptr(), out.as_mut_ptr());
+        self.isa.run(Normalise {
+            x,
+            out,
+            stride,
+            rows,
+            norm,
+        });
+    }
+}
+
+/// Positions past the table repeat its last row; the translator cuts inputs before that happens.
+fn add_position(table: &Table, position: usize, x: &mut [f32]) {
+    x.fill(0.0);
+    table.add_row(position.min(table.last_row(x.len())), 1.0, x);
+}
+
+/// Appends the sinusoids of the next position (§3.5).
+fn add_sinusoids(table: &mut Vec<f32>, d_model: usize) {
+    let position = (table.len() / d_model) as f64;
+    for i in (0..d_model).step_by(2) {
+        let exponent = i as f64 / d_model as f64;
+        let (sine, cosine) = (position * (-(10_000f64.ln()) * exponent).exp()).sin_cos();
+        table.extend([sine as f32, cosine as f32]);
+    }
+}

@@ -1,0 +1,318 @@
+//! Weight matrices, packed for [`super::product`]: f32, or int8 with a scale for each output.
+//!
+//! Packed f32 is `[n / 16, k, 16]`, packed int8 `[n / 16, k / 4, 16, 4]`, with zeros where `n` and `k` end
+//! earlier. The int8 form is what [`super::quantize`] writes into files, so that it is used where the
+//! file is mapped, without a copy. Neighbours: [`super::load`] makes these from a weights file.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::aligned::Aligned;
+use super::product::{F32Product, Int8Product, Out, Then};
+use super::rowwise::Quantise;
+use super::simd::{Isa, LANES};
+use crate::weights::Weights;
+
+/// `[k, n]` with a bias.
+#[derive(Debug)]
+pub(crate) struct Matrix {
+    k: usize,
+    n: usize,
+    bias: Aligned<f32>,
+    numbers: Numbers,
+}
+
+#[derive(Debug)]
+enum Numbers {
+    F32(Aligned<f32>),
+    Int8(Int8),
+}
+
+/// Packed bytes and what they mean.
+#[derive(Debug)]
+pub(crate) struct Int8 {
+    pub panels: Bytes,
+    /// One per output.
+    pub scales: Aligned<f32>,
+    /// What takes the activations' offset away again.
+    start: Vec<i32>,
+}
+
+/// Bytes of our own, or where a file is mapped.
+#[derive(Debug)]
+pub(crate) enum Bytes {
+    Own(Aligned<i8>),
+    Mapped(Arc<Weights>, Range<usize>),
+}
+
+/// A matrix of little-endian f32 in a file, in either orientation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plain<'a> {
+    pub values: &'a [[u8; 4]],
+    pub k: usize,
+    pub n: usize,
+    /// `[n, k]` like an embedding, and not `[k, n]` like a layer.
+    pub transposed: bool,
+}
+
+/// Rows that go into matrices: numbers, and as bytes if the matrices are int8.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Input<'a> {
+    pub x: &'a [f32],
+    pub stride: usize,
+    pub rows: usize,
+    pub quantised: &'a Quantised,
+}
+
+/// Room for quantised rows.
+#[derive(Debug, Default)]
+pub(crate) struct Quantised {
+    bytes: Aligned<u8>,
+    scales: Vec<f32>,
+}
+
+impl Matrix {
+    pub fn f32(plain: Plain<'_>, bias: &[f32]) -> Self {
+        let Plain { k, n, .. } = plain;
+        let mut panels = Aligned::zeros(n.next_multiple_of(LANES) * k);
+        for (panel, out) in panels.chunks_exact_mut(LANES * k).enumerate() {
+            let first = panel * LANES;
+            let width = LANES.min(n - first);
+            if plain.transposed {
+                for lane in 0..width {
+                    let row = &plain.values[(first + lane) * k..][..k];
+                    for (out, value) in out.iter_mut().skip(lane).step_by(LANES).zip(row) {
+                        *out = f32::from_le_bytes(*value);
+                    }
+                }
+            } else {
+                for (i, out) in out.chunks_exact_mut(LANES).enumerate() {
+                    let row = &plain.values[i * n + first..][..width];
+                    for (out, value) in out.iter_mut().zip(row) {
+                        *out = f32::from_le_bytes(*value);
+                    }
+                }
+            }
+        }
+        Self {
+            k,
+            n,
+            bias: padded(bias),
+            numbers: Numbers::F32(panels),
+        }
+    }
+
+    /// Packed bytes as [`quantise`] makes them.
+    pub fn int8(k: usize, n: usize, panels: Bytes, scales: &[f32], bias: &[f32], isa: Isa) -> Self {
+        let start = sums(panels.get(), k)
+            .into_iter()
+            .map(|sum| -isa.offset() * sum)
+            .collect();
+        let int8 = Int8 {
+            panels,
+            scales: padded(scales),
+            start,
+        };
+        Self {
+            k,
+            n,
+            bias: padded(bias),
+            numbers: Numbers::Int8(int8),
+        }
+    }
+
+    /// Makes `rows` rows ready for matrices of this kind.
+    pub fn prepare<'a>(
+        &self,
+        isa: Isa,
+        x: &'a [f32],
+        stride: usize,
+        rows: usize,
+        room: &'a mut Quantised,
+    ) -> Input<'a> {
+        assert!(stride >= self.k && x.len() >= rows * stride);
+        if let Numbers::Int8(_) = self.numbers {
+            room.bytes.grow(rows * stride);
+            room.scales.resize(room.scales.len().max(rows), 0.0);
+            let Quantised { bytes, scales } = room;
+            isa.run(Quantise {
+                x: x.as_ptr(),
+                stride,
+                rows,
+                width: stride,
+                bytes,
+                scales,
+            });
+        }
+        Input {
+            x,
+            stride,
+            rows,
+            quantised: room,
+        }
+    }
+
+    /// The product of all rows and this matrix, plus bias, into `out` `[rows, n]`.
+    pub fn apply(&self, isa: Isa, input: Input<'_>, out: &mut [f32], stride: usize, then: Then) {
+        let Input {
+            x,
+            stride: a_stride,
+            rows,
+            quantised,
+        } = input;
+        if rows == 0 {
+            return;
+        }
+        assert!(a_stride >= self.k && x.len() >= rows * a_stride);
+        assert!(stride >= self.n && out.len() >= (rows - 1) * stride + self.n);
+        let out = Out {
+            to: out.as_mut_ptr(),
+            stride,
+            n: self.n,
+            then,
+        };
+        let bias = self.bias.as_ptr();
+        match &self.numbers {
+            Numbers::F32(panels) => isa.run(F32Product {
+                a: x.as_ptr(),
+                a_stride,
+                rows,
+                k: self.k,
+                b: panels.as_ptr(),
+                b_stride: LANES,
+                panel_stride: self.k * LANES,
+                bias,
+                out,
+            }),
+            Numbers::Int8(Int8 {
+                panels,
+                scales,
+                start,
+            }) => {
+                assert!(quantised.bytes.len() >= rows * a_stride && quantised.scales.len() >= rows);
+                isa.run(Int8Product {
+                    a: quantised.bytes.as_ptr(),
+                    a_stride,
+                    a_scales: quantised.scales.as_ptr(),
+                    rows,
+                    groups: self.k.div_ceil(4),
+                    b: panels.get().as_ptr(),
+                    b_scales: scales.as_ptr(),
+                    start: start.as_ptr(),
+                    bias,
+                    out,
+                });
+            }
+        }
+    }
+}
+
+impl Matrix {
+    /// Number of outputs.
+    pub fn outputs(&self) -> usize {
+        self.n
+    }
+
+    /// Adds the weights of one output, times `factor`, to `out`: a row of an int8 embedding.
+    pub fn add_output(&self, output: usize, factor: f32, out: &mut [f32]) {
+        let Numbers::Int8(Int8 { panels, scales, .. }) = &self.numbers else {
+            unreachable!("f32 tables are read where they are mapped");
+        };
+        assert!(output < self.n && out.len() == self.k);
+        let factor = factor * scales[output];
+        let panels = &panels.get()[packed_place(self.k, 0, output)..];
+        for (out, weights) in out.chunks_mut(4).zip(panels.chunks(4 * LANES)) {
+            for (out, weight) in out.iter_mut().zip(weights) {
+                *out += f32::from(*weight) * factor;
+            }
+        }
+    }
+}
+
+impl Bytes {
+    pub fn get(&self) -> &[i8] {
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::Mapped(weights, range) => {
+                let bytes = weights.bytes(range.clone());
+                // SAFETY: i8 and u8 have the same size and no forbidden values.
+                unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) }
+            }
+        }
+    }
+}
+
+/// Length of packed int8.
+pub(crate) fn packed_len(k: usize, n: usize) -> usize {
+    n.next_multiple_of(LANES) * k.next_multiple_of(4)
+}
+
+/// Where weight `(input, output)` stands in packed int8.
+pub(crate) fn packed_place(k: usize, input: usize, output: usize) -> usize {
+    let groups = k.div_ceil(4);
+    ((output / LANES * groups + input / 4) * LANES + output % LANES) * 4 + input % 4
+}
+
+/// Packed bytes and their scales: the largest weight of each output becomes ±127.
+pub(crate) fn quantise(plain: Plain<'_>) -> (Aligned<i8>, Vec<f32>) {
+    let Plain {
+        values,
+        k,
+        n,
+        transposed,
+    } = plain;
+    let (k_stride, n_stride) = if transposed { (1, k) } else { (n, 1) };
+    let at = |i: usize, output: usize| f32::from_le_bytes(values[i * k_stride + output * n_stride]);
+    let mut largest = vec![0.0f32; n];
+    // Along the file's rows, whichever way they run.
+    let mut note = |i, output: usize| largest[output] = largest[output].max(at(i, output).abs());
+    if transposed {
+        (0..n).for_each(|output| (0..k).for_each(|i| note(i, output)));
+    } else {
+        (0..k).for_each(|i| (0..n).for_each(|output| note(i, output)));
+    }
+    let scales: Vec<f32> = largest.iter().map(|largest| largest / 127.0).collect();
+    let steps: Vec<f32> = largest
+        .iter()
+        .map(|&largest| if largest > 0.0 { 127.0 / largest } else { 0.0 })
+        .collect();
+    let mut panels = Aligned::zeros(packed_len(k, n));
+    let group = 4 * LANES;
+    for (panel, out) in panels.chunks_exact_mut(k.div_ceil(4) * group).enumerate() {
+        for (place, out) in out.iter_mut().enumerate() {
+            let i = place / group * 4 + place % 4;
+            let output = panel * LANES + place % group / 4;
+            if i < k && output < n {
+                // Adding this and taking it away rounds to the nearest whole number; the function for that
+                // is a slow library call without SSE 4.1.
+                const ROUND: f32 = 12_582_912.0;
+                *out = (at(i, output) * steps[output] + ROUND - ROUND) as i8;
+            }
+        }
+    }
+    (panels, scales)
+}
+
+/// For each output the sum of its packed weights.
+fn sums(panels: &[i8], k: usize) -> Vec<i32> {
+    let panel = k.div_ceil(4) * 4 * LANES;
+    let mut all = Vec::with_capacity(panels.len() / panel * LANES);
+    for panel in panels.chunks_exact(panel) {
+        let mut lanes = [0i32; LANES];
+        for group in panel.as_chunks::<{ 4 * LANES }>().0 {
+            for (lane, sum) in lanes.iter_mut().enumerate() {
+                let [a, b, c, d] = [0, 1, 2, 3].map(|i| i32::from(group[4 * lane + i]));
+                *sum += a + b + c + d;
+            }
+        }
+        all.extend(lanes);
+    }
+    all
+}
+
+/// The same numbers, and zeros up to a whole vector.
+pub(crate) fn padded(values: &[f32]) -> Aligned<f32> {
+    let mut padded = Aligned::zeros(values.len().next_multiple_of(LANES));
+    padded[..values.len()].copy_from_slice(values);
+    padded
+}

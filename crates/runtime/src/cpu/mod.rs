@@ -1,0 +1,151 @@
+//! The Transformer on the CPU without a tensor library: fast translation in f32 or int8.
+//!
+//! ```text
+//! model directory --load--> Matrix, Norm --encoder--> pages --decoder--> log-probabilities
+//!                                         layers, attend           search::SearchModel
+//!                                  product, rowwise over simd
+//! ```
+//!
+//! One thread computes one batch; whoever wants more threads runs more batches. Every result is computed
+//! in an order that does not depend on what else is in the batch, so batches, their order and threads
+//! never change a translation.
+
+mod aligned;
+mod attend;
+mod decoder;
+mod encoder;
+mod layers;
+mod load;
+mod matrix;
+mod pages;
+mod product;
+mod quantize;
+mod rowwise;
+mod simd;
+#[cfg(test)]
+mod tests;
+
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use attend::Heads;
+use decoder::Room;
+use load::Network;
+
+pub use decoder::CpuState;
+pub use quantize::{QuantizeReport, quantize};
+pub use simd::Isa;
+
+use crate::config::ModelConfig;
+use crate::error::{Result, RuntimeError};
+use crate::model_dir::ModelDir;
+
+/// The numbers to compute with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Compute {
+    /// As trained.
+    F32,
+    /// Bytes: weights with a scale per output, activations with one per row.
+    Int8,
+    /// As the directory holds them.
+    #[default]
+    Auto,
+}
+
+impl FromStr for Compute {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "f32" => Ok(Self::F32),
+            "int8" => Ok(Self::Int8),
+            "auto" => Ok(Self::Auto),
+            _ => Err(format!("`{text}` is none of f32, int8, auto")),
+        }
+    }
+}
+
+/// A Transformer, ready to translate.
+#[derive(Debug)]
+pub struct CpuModel {
+    config: ModelConfig,
+    compute: Compute,
+    heads: Heads,
+    network: Network,
+    isa: Isa,
+    spare: Arc<Spare>,
+}
+
+impl CpuModel {
+    /// Reads the weights of a model directory.
+    pub fn open(dir: &ModelDir, compute: Compute) -> Result<Self> {
+        Self::open_with(dir, compute, Isa::detect())
+    }
+
+    /// As [`CpuModel::open`], for an instruction set of one's choice.
+    pub fn open_with(dir: &ModelDir, compute: Compute, isa: Isa) -> Result<Self> {
+        let weights = dir.weights()?;
+        let config = dir.config.clone();
+        let cannot = |reason: String| {
+            Err(RuntimeError::WrongCompute {
+                path: weights.path().to_path_buf(),
+                reason,
+            })
+        };
+        let compute = match (compute, weights.is_int8()) {
+            (Compute::F32, true) => {
+                let reason = "the weights are int8 and cannot be computed with in f32; use the \
+                              directory they were made from, or int8";
+                return cannot(reason.to_string());
+            }
+            (Compute::Auto, true) => Compute::Int8,
+            (Compute::Auto, false) => Compute::F32,
+            (chosen, _) => chosen,
+        };
+        let widest = config.d_model.max(config.d_ff);
+        if compute == Compute::Int8 && widest > quantize::WIDEST {
+            let most = quantize::WIDEST;
+            return cannot(format!(
+                "a width of {widest} is too much for int8 (at most {most}); use f32"
+            ));
+        }
+        let network = load::network(&config, weights, compute, isa)?;
+        let heads = Heads::new(&config);
+        Ok(Self {
+            config,
+            compute,
+            heads,
+            network,
+            isa,
+            spare: Arc::default(),
+        })
+    }
+
+    /// The architecture.
+    pub fn config(&self) -> &ModelConfig {
+        &self.config
+    }
+
+    /// What is computed with: never [`Compute::Auto`].
+    pub fn compute(&self) -> Compute {
+        self.compute
+    }
+}
+
+/// Memory of searches that are over, for those to come.
+#[derive(Debug, Default)]
+struct Spare(Mutex<Vec<Room>>);
+
+impl Spare {
+    fn take(&self) -> Room {
+        let mut rooms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        rooms.pop().unwrap_or_default()
+    }
+
+    fn put(&self, room: Room) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(room);
+    }
+}

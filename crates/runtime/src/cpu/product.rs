@@ -1,0 +1,240 @@
+//! Matrix products of activations and packed weights, in f32 and int8.
+//!
+//! Weights lie in panels of [`LANES`] columns ([`super::matrix`] packs them), so that the innermost loop
+//! reads one vector after the other. A tile of at most [`MAX_ROWS`] rows and a few panels stays in registers.
+//! Every output is summed over its inputs in one accumulator from first to last, so that it does not
+//! depend on which rows it is computed with. Neighbours: [`super::attend`] uses the tiles too.
+
+use super::simd::{LANES, Simd, Work};
+
+/// Rows in one tile.
+const MAX_ROWS: usize = 6;
+
+/// Covers `[rows, n]` with tiles, whose sizes are constants. A few panels meet all rows before the
+/// next ones do, so that weights are read from far memory once.
+///
+/// A macro, because closures are compiled without the instructions that are enabled around them.
+macro_rules! tiles {
+    ($simd:ident, $rows:expr, $n:expr, $most:expr, $tile:ident($product:expr)) => {{
+        let panels = $n.div_ceil(LANES);
+        let mut panel = 0;
+        while panel < panels {
+            let wide = $simd::PANELS == 4 && panels - panel >= 4;
+            let mut first = 0;
+            while first < $rows {
+                let height = height($rows - first, $most);
+                match (height, wide) {
+                    (1, true) => $tile::<$simd, 1, 4>($product, first, panel),
+                    (2, true) => $tile::<$simd, 2, 4>($product, first, panel),
+                    (3, true) => $tile::<$simd, 3, 4>($product, first, panel),
+                    (4, true) => $tile::<$simd, 4, 4>($product, first, panel),
+                    (5, true) => $tile::<$simd, 5, 4>($product, first, panel),
+                    (_, true) => $tile::<$simd, 6, 4>($product, first, panel),
+                    (1, false) => $tile::<$simd, 1, 1>($product, first, panel),
+                    (2, false) => $tile::<$simd, 2, 1>($product, first, panel),
+                    (3, false) => $tile::<$simd, 3, 1>($product, first, panel),
+                    (4, false) => $tile::<$simd, 4, 1>($product, first, panel),
+                    (5, false) => $tile::<$simd, 5, 1>($product, first, panel),
+                    (_, false) => $tile::<$simd, 6, 1>($product, first, panel),
+                }
+                first += height;
+            }
+            panel += if wide { 4 } else { 1 };
+        }
+    }};
+}
+
+/// Rows of the next tile: of eight rather four and four than six and two.
+#[inline(always)]
+fn height(rest: usize, most: usize) -> usize {
+    if rest > most && rest < 2 * most {
+        rest.div_ceil(2)
+    } else {
+        rest.min(most)
+    }
+}
+
+/// What happens to the results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// They replace the output.
+    Store,
+    /// They replace the output, negative ones as zero.
+    Relu,
+    /// They are added to the output.
+    Add,
+}
+
+/// Where results go: `[rows, n]` with a distance of `stride` between rows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Out {
+    pub to: *mut f32,
+    pub stride: usize,
+    pub n: usize,
+    pub then: Then,
+}
+
+/// `a` `[rows, k]` times `b` `[k, n]` plus bias.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct F32Product {
+    pub a: *const f32,
+    pub a_stride: usize,
+    pub rows: usize,
+    pub k: usize,
+    pub b: *const f32,
+    /// From one input's vector to the next one's.
+    pub b_stride: usize,
+    /// From one panel to the next.
+    pub panel_stride: usize,
+    /// `n` numbers up to a whole vector, or null.
+    pub bias: *const f32,
+    pub out: Out,
+}
+
+/// Quantised `a` `[rows, k]` times quantised `b` `[k, n]`, scaled back, plus bias.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Int8Product {
+    /// Bytes as [`super::rowwise::Quantise`] writes them.
+    pub a: *const u8,
+    pub a_stride: usize,
+    pub a_scales: *const f32,
+    pub rows: usize,
+    /// Groups of four inputs.
+    pub groups: usize,
+    /// `[n / LANES, groups, LANES, 4]`
+    pub b: *const i8,
+    /// One per column, like everything below up to a whole vector.
+    pub b_scales: *const f32,
+    /// What takes away [`Simd::OFFSET`].
+    pub start: *const i32,
+    pub bias: *const f32,
+    pub out: Out,
+}
+
+impl Work for F32Product {
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        unsafe { f32_product::<S>(&self) }
+    }
+}
+
+impl Work for Int8Product {
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        unsafe { tiles!(S, self.rows, self.out.n, S::INT8_ROWS, int8_tile(&self)) }
+    }
+}
+
+/// See [`F32Product`]; for kernels that need a product in their midst.
+#[inline(always)]
+pub(super) unsafe fn f32_product<S: Simd>(product: &F32Product) {
+    unsafe { tiles!(S, product.rows, product.out.n, MAX_ROWS, f32_tile(product)) }
+}
+
+#[inline(always)]
+unsafe fn f32_tile<S: Simd, const M: usize, const P: usize>(
+    product: &F32Product,
+    first: usize,
+    panel: usize,
+) {
+    unsafe {
+        let a = product.a.add(first * product.a_stride);
+        let b = product.b.add(panel * product.panel_stride);
+        let mut sums = [[S::splat(0.0); P]; M];
+        if !product.bias.is_null() {
+            for p in 0..P {
+                let bias = S::load(product.bias.add((panel + p) * LANES));
+                for row in &mut sums {
+                    row[p] = bias;
+                }
+            }
+        }
+        for i in 0..product.k {
+            let b = b.add(i * product.b_stride);
+            let mut vectors = [S::splat(0.0); P];
+            for (p, vector) in vectors.iter_mut().enumerate() {
+                *vector = S::load(b.add(p * product.panel_stride));
+            }
+            for (m, row) in sums.iter_mut().enumerate() {
+                let a = S::splat(*a.add(m * product.a_stride + i));
+                for (sum, vector) in row.iter_mut().zip(vectors) {
+                    *sum = S::fma(a, vector, *sum);
+                }
+            }
+        }
+        finish::<S, M, P>(&product.out, sums, first, panel);
+    }
+}
+
+#[inline(always)]
+unsafe fn int8_tile<S: Simd, const M: usize, const P: usize>(
+    product: &Int8Product,
+    first: usize,
+    panel: usize,
+) {
+    unsafe {
+        let a = product.a.add(first * product.a_stride);
+        let panel_bytes = product.groups * 4 * LANES;
+        let b = product.b.add(panel * panel_bytes);
+        let mut start = [S::load_i(product.start.add(panel * LANES)); P];
+        for (p, start) in start.iter_mut().enumerate() {
+            *start = S::load_i(product.start.add((panel + p) * LANES));
+        }
+        let mut sums = [start; M];
+        for group in 0..product.groups {
+            let b = b.add(group * 4 * LANES);
+            let mut vectors = [S::load_w(b); P];
+            for (p, vector) in vectors.iter_mut().enumerate() {
+                *vector = S::load_w(b.add(p * panel_bytes));
+            }
+            for (m, row) in sums.iter_mut().enumerate() {
+                let a = S::spread(a.add(m * product.a_stride + 4 * group));
+                for (sum, vector) in row.iter_mut().zip(vectors) {
+                    *sum = S::dot(*sum, a, vector);
+                }
+            }
+        }
+        let mut results = [[S::splat(0.0); P]; M];
+        for p in 0..P {
+            let column = (panel + p) * LANES;
+            let (scale, bias) = (
+                S::load(product.b_scales.add(column)),
+                S::load(product.bias.add(column)),
+            );
+            for m in 0..M {
+                let scaled = S::mul(S::to_f(sums[m][p]), scale);
+                results[m][p] = S::fma(scaled, S::splat(*product.a_scales.add(first + m)), bias);
+            }
+        }
+        finish::<S, M, P>(&product.out, results, first, panel);
+    }
+}
+
+#[inline(always)]
+unsafe fn finish<S: Simd, const M: usize, const P: usize>(
+    out: &Out,
+    results: [[S::F; P]; M],
+    first: usize,
+    panel: usize,
+) {
+    unsafe {
+        for (m, row) in results.into_iter().enumerate() {
+            for (p, mut result) in row.into_iter().enumerate() {
+                let column = (panel + p) * LANES;
+                let to = out.to.add((first + m) * out.stride + column);
+                let count = (out.n - column).min(LANES);
+                match out.then {
+                    Then::Store => {}
+                    Then::Relu => result = S::max(result, S::splat(0.0)),
+                    Then::Add if count == LANES => result = S::add(S::load(to), result),
+                    Then::Add => result = S::add(S::load_some(to, count, 0.0), result),
+                }
+                if count == LANES {
+                    S::store(to, result);
+                } else {
+                    S::store_some(to, result, count);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! AVX2 with FMA: a vector is two registers.
+
+use std::arch::x86_64::*;
+
+use super::{Simd, Work};
+
+/// Two registers of eight lanes.
+pub(super) struct Avx2;
+
+#[target_feature(enable = "avx2,fma")]
+pub(super) unsafe fn run<W: Work>(work: W) {
+    unsafe { work.run::<Avx2>() }
+}
+
+type F = [__m256; 2];
+type I = [__m256i; 2];
+
+#[rustfmt::skip]
+impl Simd for Avx2 {
+    type F = F;
+    type I = I;
+    type A = __m256i;
+    type W = I;
+    const OFFSET: i32 = 0;
+    const PANELS: usize = 1;
+    const INT8_ROWS: usize = 4;
+
+    #[inline(always)] unsafe fn splat(value: f32) -> F { unsafe { [_mm256_set1_ps(value); 2] } }
+    #[inline(always)] unsafe fn load(from: *const f32) -> F { unsafe { [_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8))] } }
+    #[inline(always)] unsafe fn store(to: *mut f32, v: F) { unsafe { _mm256_storeu_ps(to, v[0]); _mm256_storeu_ps(to.add(8), v[1]) } }
+    #[inline(always)] unsafe fn add(a: F, b: F) -> F { unsafe { [_mm256_add_ps(a[0], b[0]), _mm256_add_ps(a[1], b[1])] } }
+    #[inline(always)] unsafe fn sub(a: F, b: F) -> F { unsafe { [_mm256_sub_ps(a[0], b[0]), _mm256_sub_ps(a[1], b[1])] } }
+    #[inline(always)] unsafe fn mul(a: F, b: F) -> F { unsafe { [_mm256_mul_ps(a[0], b[0]), _mm256_mul_ps(a[1], b[1])] } }
+    #[inline(always)] unsafe fn fma(a: F, b: F, c: F) -> F { unsafe { [_mm256_fmadd_ps(a[0], b[0], c[0]), _mm256_fmadd_ps(a[1], b[1], c[1])] } }
+    #[inline(always)] unsafe fn max(a: F, b: F) -> F { unsafe { [_mm256_max_ps(a[0], b[0]), _mm256_max_ps(a[1], b[1])] } }
+    #[inline(always)] unsafe fn abs(a: F) -> F { unsafe { let sign = _mm256_set1_ps(-0.0); [_mm256_andnot_ps(sign, a[0]), _mm256_andnot_ps(sign, a[1])] } }
+    #[inline(always)] unsafe fn round(a: F) -> F { unsafe { [_mm256_round_ps::<8>(a[0]), _mm256_round_ps::<8>(a[1])] } }
+    #[inline(always)] unsafe fn scale(a: F, n: F) -> F {
+        unsafe {
+            [_mm256_mul_ps(a[0], power_of_two(n[0])), _mm256_mul_ps(a[1], power_of_two(n[1]))]
+        }
+    }
+    #[inline(always)] unsafe fn store_bytes(to: *mut u8, v: F) {
+        unsafe {
+            let words = _mm256_packs_epi32(_mm256_cvtps_epi32(v[0]), _mm256_cvtps_epi32(v[1])); // halves interleaved
+            let words = _mm256_permute4x64_epi64::<0b11_01_10_00>(words);
+            let bytes = _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256::<1>(words));
+            _mm_storeu_si128(to.cast(), bytes);
+        }
+    }
+
+    #[inline(always)] unsafe fn load_i(from: *const i32) -> I { unsafe { [_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(8).cast())] } }
+    #[inline(always)] unsafe fn to_f(a: I) -> F { unsafe { [_mm256_cvtepi32_ps(a[0]), _mm256_cvtepi32_ps(a[1])] } }
+    #[inline(always)] unsafe fn spread(bytes: *const u8) -> __m256i { unsafe { _mm256_set1_epi32(bytes.cast::<i32>().read_unaligned()) } }
+    #[inline(always)] unsafe fn load_w(from: *const i8) -> I { unsafe { [_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(32).cast())] } }
+    #[inline(always)] unsafe fn dot(acc: I, a: __m256i, w: I) -> I {
+        unsafe {
+            [dot_half(acc[0], a, w[0]), dot_half(acc[1], a, w[1])]
+        }
+    }
+}
+
+// Functions, because closures are compiled without the instructions that are enabled around them.
+
+#[inline(always)]
+unsafe fn power_of_two(n: __m256) -> __m256 {
+    unsafe {
+        let exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
+        _mm256_castsi256_ps(_mm256_slli_epi32::<23>(exponent))
+    }
+}
+
+/// `maddubs` adds two products in 16 bits and would saturate with full unsigned bytes. |a| and w with
+/// a's sign give the same products, and at most 2 * 127 * 127, which fits.
+#[inline(always)]
+unsafe fn dot_half(acc: __m256i, a: __m256i, w: __m256i) -> __m256i {
+    unsafe {
+        let pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(a), _mm256_sign_epi8(w, a));
+        _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))
+    }
+}

@@ -1,0 +1,222 @@
+//! Every kernel on every instruction set of this machine, beside plain arithmetic.
+
+use proptest::prelude::*;
+
+use super::aligned::Aligned;
+use super::attend::{Attend, Heads};
+use super::matrix::{Bytes, Matrix, Plain, Quantised, padded, quantise};
+use super::pages::Pages;
+use super::product::Then;
+use super::rowwise::{LogSoftmax, Norm, Normalise};
+use super::simd::{Isa, LANES};
+
+/// Numbers from -1 to 1 that look random.
+fn numbers(count: usize, seed: u32) -> Vec<f32> {
+    let mix = |i: u32| {
+        (i.wrapping_add(seed).wrapping_mul(2_654_435_761) ^ seed.rotate_left(9))
+            .wrapping_mul(2_246_822_519)
+    };
+    (0..count as u32)
+        .map(|i| (mix(i) >> 8) as f32 / (1 << 23) as f32 - 1.0)
+        .collect()
+}
+
+fn little_endian(values: &[f32]) -> Vec<[u8; 4]> {
+    values.iter().map(|value| value.to_le_bytes()).collect()
+}
+
+/// Rows at a distance that is a whole number of vectors, zeros between them.
+fn rows(values: &[f32], width: usize) -> (Aligned<f32>, usize) {
+    let stride = width.next_multiple_of(LANES);
+    let mut rows = Aligned::zeros(values.len() / width * stride);
+    for (row, values) in rows
+        .chunks_exact_mut(stride)
+        .zip(values.chunks_exact(width))
+    {
+        row[..width].copy_from_slice(values);
+    }
+    (rows, stride)
+}
+
+/// What a matrix makes of rows, on one instruction set.
+fn product(isa: Isa, matrix: &Matrix, x: &[f32], k: usize, start: &[f32], then: Then) -> Vec<f32> {
+    let (x, stride) = rows(x, k);
+    let mut room = Quantised::default();
+    let input = matrix.prepare(isa, &x, stride, x.len() / stride, &mut room);
+    let mut out = start.to_vec();
+    matrix.apply(isa, input, &mut out, matrix.outputs(), then);
+    out
+}
+
+fn int8(plain: Plain<'_>, bias: &[f32], isa: Isa) -> Matrix {
+    let (panels, scales) = quantise(plain);
+    Matrix::int8(plain.k, plain.n, Bytes::Own(panels), &scales, bias, isa)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn f32_products_are_what_plain_sums_give(
+        m in 1usize..15, k in 1usize..70, n in 1usize..150, seed: u32, transposed: bool,
+    ) {
+        let (x, w, bias) = (numbers(m * k, seed), numbers(k * n, seed ^ 1), numbers(n, seed ^ 2));
+        let start = numbers(m * n, seed ^ 3);
+        let values = little_endian(&w);
+        let matrix = Matrix::f32(Plain { values: &values, k, n, transposed }, &bias);
+        for isa in Isa::available() {
+            for then in [Then::Store, Then::Relu, Then::Add] {
+                let found = product(isa, &matrix, &x, k, &start, then);
+                for (i, found) in found.into_iter().enumerate() {
+                    let (row, column) = (i / n, i % n);
+                    let weight = |j: usize| if transposed { w[column * k + j] } else { w[j * n + column] };
+                    let sum: f64 = (0..k).map(|j| f64::from(x[row * k + j]) * f64::from(weight(j))).sum();
+                    let sum = sum + f64::from(bias[column]);
+                    let expected = match then {
+                        Then::Store => sum,
+                        Then::Relu => sum.max(0.0),
+                        Then::Add => sum + f64::from(start[i]),
+                    };
+                    prop_assert!((f64::from(found) - expected).abs() < 1e-4, "{isa:?} {then:?}: {found}, {expected}");
+                }
+            }
+        }
+    }
+
+    /// Without a bias the last step is one multiplication everywhere, so that the sums of bytes must agree
+    /// to the last bit, and a product that saturates would show.
+    #[test]
+    fn int8_products_are_exact_on_every_instruction_set(
+        m in 1usize..15, k in 1usize..70, n in 1usize..150, seed: u32, extreme: bool, transposed: bool,
+    ) {
+        let (mut x, mut w) = (numbers(m * k, seed), numbers(k * n, seed ^ 1));
+        if extreme {
+            x.iter_mut().chain(&mut w).for_each(|value| *value = value.signum());
+        }
+        let values = little_endian(&w);
+        let plain = Plain { values: &values, k, n, transposed };
+        let zeros = vec![0.0; m * n];
+        let all = Isa::available();
+        let scalar = *all.last().expect("at least the portable one");
+        let expected = product(scalar, &int8(plain, &zeros[..n], scalar), &x, k, &zeros, Then::Store);
+        for (i, found) in expected.iter().enumerate() {
+            let (row, column) = (i / n, i % n);
+            let weight = |j: usize| if transposed { w[column * k + j] } else { w[j * n + column] };
+            let sum: f64 = (0..k).map(|j| f64::from(x[row * k + j]) * f64::from(weight(j))).sum();
+            let allowed = if extreme { 1e-3 } else { 0.01 * k as f64 };
+            prop_assert!((f64::from(*found) - sum).abs() < allowed, "{found}, {sum}");
+        }
+        for isa in all {
+            let found = product(isa, &int8(plain, &zeros[..n], isa), &x, k, &zeros, Then::Store);
+            prop_assert_eq!(&found, &expected, "{:?}", isa);
+        }
+    }
+
+    #[test]
+    fn rows_are_normalised_and_become_log_probabilities(
+        m in 1usize..4, width in 2usize..200, seed: u32,
+    ) {
+        let x: Vec<f32> = numbers(m * width, seed).iter().map(|value| 5.0 * value + 3.0).collect();
+        let (weight, bias) = (numbers(width, seed ^ 1), numbers(width, seed ^ 2));
+        let keep = padded(&vec![1.0; width]);
+        let norm = Norm { weight: padded(&weight), bias: padded(&bias), keep, width, epsilon: 1e-6 };
+        for isa in Isa::available() {
+            let (padded_x, stride) = rows(&x, width);
+            let mut out = Aligned::zeros(m * stride);
+            isa.run(Normalise { x: padded_x.as_ptr(), out: out.as_mut_ptr(), stride, rows: m, norm: &norm });
+            let mut log_probs = x.clone();
+            isa.run(LogSoftmax { rows: &mut log_probs, width });
+            for row in 0..m {
+                let x: Vec<f64> = x[row * width..][..width].iter().map(|&x| x.into()).collect();
+                let mean = x.iter().sum::<f64>() / width as f64;
+                let variance = x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / width as f64;
+                let total = x.iter().map(|x| x.exp()).sum::<f64>().ln();
+                for i in 0..width {
+                    let expected = (x[i] - mean) / (variance + 1e-6).sqrt() * f64::from(weight[i]) + f64::from(bias[i]);
+                    let found = f64::from(out[row * stride + i]);
+                    prop_assert!((found - expected).abs() < 1e-3, "{isa:?}: {found}, {expected}");
+                    let found = f64::from(log_probs[row * width + i]);
+                    prop_assert!((found - (x[i] - total)).abs() < 1e-5, "{isa:?}: {found}, {}", x[i] - total);
+                }
+                prop_assert!(out[row * stride + width..][..stride - width].iter().all(|&behind| behind == 0.0));
+            }
+        }
+    }
+
+    #[test]
+    fn attention_is_the_average_of_values_by_the_softmax_of_products(
+        kv_heads in 1usize..3, share in 1usize..3, head_dim in 1usize..70, queries in 1usize..9, len in 1usize..40,
+        seed: u32,
+    ) {
+        let heads = Heads { heads: kv_heads * share, kv_heads, head_dim };
+        let (width, kv_width) = (heads.heads * head_dim, heads.kv_width());
+        let (q, k, v) = (numbers(queries * width, seed), numbers(len * kv_width, seed ^ 1), numbers(len * kv_width, seed ^ 2));
+        let (memory, places) = pages(heads, &k, &v);
+        for isa in Isa::available() {
+            let mut out = vec![0.0; queries * width];
+            let mut weights = vec![0.0; queries * len];
+            isa.run(Attend {
+                heads,
+                queries: q.as_ptr(),
+                query_stride: width,
+                rows: queries,
+                memory: &memory,
+                pages: &places,
+                layer: 0,
+                len,
+                out: out.as_mut_ptr(),
+                out_stride: width,
+                scores: &mut vec![0.0; queries * len.next_multiple_of(LANES)],
+                weights: Some(&mut weights),
+            });
+            prop_assert!(weights.chunks(len).all(|row| (row.iter().sum::<f32>() - 1.0).abs() < 1e-5));
+            for (i, &found) in out.iter().enumerate() {
+                let (row, column) = (i / width, i % width);
+                let (head, place) = (column / head_dim, column % head_dim);
+                let kv = |position: usize| position * kv_width + head / share * head_dim;
+                let score = |position: usize| -> f64 {
+                    let pairs = (0..head_dim).map(|d| f64::from(q[row * width + head * head_dim + d]) * f64::from(k[kv(position) + d]));
+                    (pairs.sum::<f64>() / (head_dim as f64).sqrt()).exp()
+                };
+                let total: f64 = (0..len).map(score).sum();
+                let expected: f64 = (0..len).map(|position| score(position) / total * f64::from(v[kv(position) + place])).sum();
+                prop_assert!((f64::from(found) - expected).abs() < 1e-4, "{isa:?}: {found}, {expected}");
+            }
+        }
+    }
+}
+
+/// Keys and values in pages that do not follow each other, with garbage where nothing was written.
+fn pages(heads: Heads, keys: &[f32], values: &[f32]) -> (Vec<f32>, Vec<usize>) {
+    let width = heads.kv_width();
+    let count = (keys.len() / width).div_ceil(LANES);
+    let mut memory = vec![0.0; (count + 1) * heads.page()];
+    let places: Vec<usize> = (1..=count).rev().map(|page| page * heads.page()).collect();
+    for (position, (keys, values)) in keys.chunks(width).zip(values.chunks(width)).enumerate() {
+        heads.write(
+            &mut memory[places[position / LANES]..],
+            position,
+            keys,
+            values,
+        );
+    }
+    (memory, places)
+}
+
+#[test]
+fn a_page_is_copied_only_when_it_is_shared_and_used_again_when_nobody_wants_it() {
+    let mut pages = Pages::default();
+    pages.clear(4);
+    let first = pages.take();
+    pages.page_mut(first).copy_from_slice(&[1.0, 2.0, 3.0, 4.0]);
+    assert_eq!(pages.own(first, 2, 2), first, "nobody else uses it");
+    pages.share(first);
+    let copy = pages.own(first, 2, 1);
+    assert_ne!(copy, first);
+    let used = |page: &[f32]| [page[0], page[2]];
+    assert_eq!(used(pages.page_mut(copy)), [1.0, 3.0]);
+    pages.page_mut(copy)[0] = 9.0;
+    assert_eq!(pages.page_mut(first)[0], 1.0, "the other one is as it was");
+    pages.give_back(first);
+    assert_eq!(pages.take(), first, "memory is used again");
+}

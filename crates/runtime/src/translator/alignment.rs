@@ -1,0 +1,109 @@
+//! Which word comes from which: cross-attention weights, from tokens to words.
+//!
+//! Every target token is linked with the source token that its step looked at most; tokens belong to
+//! words, and words are what spaces separate in the text. (As in the Pharaoh format, `0-0 1-2`.)
+
+use std::collections::BTreeSet;
+
+use attentive_text::Tokenizer;
+
+/// For each token the number of the word it belongs to, counted from 0.
+///
+/// `text` is what the tokens were cut from, where there is one. A text with as many words as tokens
+/// was cut before, and each token is a word. Otherwise words are those of the tokens' own text,
+/// which is the same, but for word tokenizers and unusual spaces before punctuation.
+pub(super) fn words_of(tokenizer: &Tokenizer, tokens: &[u32], text: Option<&str>) -> Vec<usize> {
+    if text.is_some_and(|text| text.split_whitespace().count() == tokens.len()) {
+        return (0..tokens.len()).collect();
+    }
+    let words_until = |end| {
+        let text = tokenizer.decode(&tokens[..end]);
+        text.split_whitespace().count()
+    };
+    (1..=tokens.len())
+        .map(|end| words_until(end).saturating_sub(1))
+        .collect()
+}
+
+/// Pairs of source word and target word, each once, in order. `weights` are
+/// `[target tokens + 1, source tokens + 1]`: with `</s>` on both sides, to which nothing is linked.
+pub(super) fn links(
+    weights: &[f32],
+    src_words: &[usize],
+    tgt_words: &[usize],
+) -> Vec<(usize, usize)> {
+    let mut links = BTreeSet::new();
+    let Some(src_len) = weights.len().checked_div(tgt_words.len() + 1) else {
+        return Vec::new();
+    };
+    for (row, &tgt_word) in weights.chunks_exact(src_len.max(1)).zip(tgt_words) {
+        let without_end = &row[..row.len() - 1];
+        let strongest = without_end
+            .iter()
+            .enumerate()
+            .max_by(|(i, a), (j, b)| a.total_cmp(b).then(j.cmp(i)));
+        let src_word = strongest.and_then(|(token, _)| src_words.get(token));
+        links.extend(src_word.map(|&src_word| (src_word, tgt_word)));
+    }
+    links.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use attentive_text::{TokenizerKind, TokenizerOptions};
+
+    use super::*;
+
+    fn tokenizer(kind: TokenizerKind, vocab_size: usize) -> Tokenizer {
+        let options = TokenizerOptions {
+            kind,
+            vocab_size,
+            min_frequency: 1,
+            lowercase: false,
+        };
+        let text = "Ein Hund rennt . Ein Hund rennt , rennt";
+        Tokenizer::train(&options, &mut [text].into_iter()).expect("some words")
+    }
+
+    #[test]
+    fn subwords_belong_to_the_word_that_spaces_delimit() {
+        let bpe = tokenizer(TokenizerKind::Bpe, 270);
+        let text = "Ein Hund, rennt.";
+        let tokens = bpe.encode(text);
+        let words = words_of(&bpe, &tokens, Some(text));
+        assert!(tokens.len() > 3, "it should be cut into more than words");
+        for (end, &word) in (1..).zip(&words) {
+            let begun = bpe.decode(&tokens[..end]);
+            assert_eq!(word + 1, begun.split_whitespace().count(), "{begun:?}");
+        }
+        assert_eq!(words.last(), Some(&2));
+    }
+
+    #[test]
+    fn text_that_was_cut_before_keeps_its_words() {
+        let word = tokenizer(TokenizerKind::Word, 0);
+        let cut = "Ein Hund , rennt .";
+        assert_eq!(
+            words_of(&word, &word.encode(cut), Some(cut)),
+            [0, 1, 2, 3, 4]
+        );
+        let plain = "Ein Hund, rennt.";
+        assert_eq!(
+            words_of(&word, &word.encode(plain), Some(plain)),
+            [0, 1, 1, 2, 2]
+        );
+    }
+
+    #[test]
+    fn every_target_token_is_linked_with_what_it_looked_at_most() {
+        // Three source tokens (two words) and </s>; two target tokens (one word each) and </s>.
+        let weights = [
+            0.1, 0.2, 0.3, 0.9, // the end does not count: token 2, word 1
+            0.3, 0.3, 0.1, 0.3, // of equals the first: token 0, word 0
+            0.0, 0.0, 0.0, 1.0,
+        ];
+        assert_eq!(links(&weights, &[0, 0, 1], &[0, 1]), [(0, 1), (1, 0)]);
+        assert!(links(&weights[8..], &[0, 0, 1], &[]).is_empty());
+        assert!(links(&[], &[], &[]).is_empty());
+    }
+}

@@ -1,0 +1,330 @@
+//! The whole way text -> text on one page.
+//!
+//! A line is cut into tokens (`attentive-text`), lines of similar length are batched, [`search`]
+//! asks a model for the most probable target tokens, and these become text again. Whatever
+//! implements [`SearchModel`] can be the model: the CPU's own, the Transformer of `attentive-nn`, or
+//! a fake one.
+//!
+//! ```
+//! use attentive_runtime::Translator;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let model = folder.path();
+//! # attentive_runtime::fake_dir::write(model)?;
+//! let translator = Translator::open(model)?; // a model directory, or a training run
+//! for translation in translator.translate(&["a b c", "d e"]) {
+//!     println!("{:.2} {}", translation.score, translation.text);
+//! }
+//!
+//! let lines = std::io::Cursor::new("f g\nh\n"); // or a file of any length
+//! translator.translate_stream(std::io::BufRead::lines(lines), |line, translation| {
+//!     println!("{line} -> {}", translation.text);
+//!     Ok(())
+//! })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! - `options` says how to translate, `translation` what comes back.
+//! - `source` turns lines into tokens and batches, `parallel` spreads these over threads.
+//! - `repetition` notices a model that goes round in circles, `alignment` says which word comes
+//!   from which.
+//!
+//! [`search`]: crate::search::search
+
+mod alignment;
+mod options;
+mod parallel;
+mod repetition;
+mod source;
+mod translation;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::cpu::{Compute, CpuModel};
+use crate::error::{Result, RuntimeError};
+use crate::model_dir::{ModelDir, Tokenizers};
+use crate::search::{Hypothesis, SearchModel, SearchOptions, search, search_after};
+
+pub use options::{Repetition, TranslatorOptions};
+pub use source::{Line, WithPrefix};
+pub use translation::{Alternative, Translation};
+
+use parallel::in_parallel;
+use source::{Source, batches};
+
+/// A model, its tokenizers and how to use them.
+///
+/// It can be shared between threads, and uses several itself: each batch is translated wholly on one
+/// of them, so that no translation depends on how many there are.
+#[derive(Debug)]
+pub struct Translator<M = CpuModel> {
+    model: Arc<M>,
+    tokenizers: Tokenizers,
+    options: TranslatorOptions,
+    threads: usize,
+}
+
+impl Translator {
+    /// Opens a model directory, or the best model of a training run, for the CPU, with the default
+    /// options.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(directory, Compute::Auto, TranslatorOptions::default())
+    }
+
+    /// As [`Translator::open`], with these numbers to compute with, and options as far as the model
+    /// can follow them.
+    pub fn open_with(
+        directory: impl AsRef<Path>,
+        compute: Compute,
+        options: TranslatorOptions,
+    ) -> Result<Self> {
+        let directory = ModelDir::open(directory)?;
+        let model = CpuModel::open(&directory, compute)?;
+        let options = options.within(&directory.config);
+        Self::new(model, directory.tokenizers, options)
+    }
+}
+
+impl<M: SearchModel> Translator<M> {
+    /// Checks that the model, the tokenizers and the options fit together.
+    pub fn new(model: M, tokenizers: Tokenizers, options: TranslatorOptions) -> Result<Self> {
+        let (expected, found) = (model.vocab(), tokenizers.tgt.vocab_size());
+        options.check()?;
+        if expected != found {
+            return Err(RuntimeError::VocabularyMismatch {
+                side: "the target",
+                path: None,
+                tokenizer: found,
+                model: expected,
+            });
+        }
+        Ok(Self {
+            threads: options.threads_here(),
+            model: Arc::new(model),
+            tokenizers,
+            options,
+        })
+    }
+
+    /// The same model and tokenizers, used in another way.
+    pub fn with_options(&self, options: TranslatorOptions) -> Result<Self> {
+        options.check()?;
+        Ok(Self {
+            threads: options.threads_here(),
+            model: self.model.clone(),
+            tokenizers: self.tokenizers.clone(),
+            options,
+        })
+    }
+
+    /// The model, for what only it can do.
+    pub fn model(&self) -> &M {
+        &self.model
+    }
+
+    /// The tokenizers.
+    pub fn tokenizers(&self) -> &Tokenizers {
+        &self.tokenizers
+    }
+
+    /// How it translates.
+    pub fn options(&self) -> &TranslatorOptions {
+        &self.options
+    }
+}
+
+impl<M: SearchModel + Send + Sync> Translator<M> {
+    /// One translation for each line, in the same order.
+    pub fn translate<L: Line + Sync>(&self, lines: &[L]) -> Vec<Translation> {
+        let chunks: Vec<&[L]> = lines.chunks(LINES_TO_CUT).collect();
+        let sources = in_parallel(self.threads, &chunks, |lines| {
+            let cut = |line| Source::new(line, &self.tokenizers, &self.options);
+            lines.iter().map(cut).collect::<Vec<_>>()
+        });
+        let sources: Vec<Option<Source>> = sources.into_iter().flatten().collect();
+
+        let lengths = sources
+            .iter()
+            .map(|s| s.as_ref().map_or(0, |s| s.tokens.len()));
+        self.in_batches(lengths, Translation::empty(), |batch| {
+            let sources: Vec<&Source> = batch.iter().filter_map(|&i| sources[i].as_ref()).collect();
+            self.translate_batch(&sources)
+        })
+    }
+
+    /// From tokens to tokens, for whoever cuts text in another way: the hypotheses of each source,
+    /// best first. Sources end in `</s>`; an empty one has no hypotheses. Nothing is cut, and
+    /// circles are not noticed.
+    pub fn translate_tokens(&self, sources: &[Vec<u32>]) -> Vec<Vec<Hypothesis>> {
+        self.in_batches(sources.iter().map(Vec::len), Vec::new(), |batch| {
+            let sources: Vec<Vec<u32>> = batch.iter().map(|&i| sources[i].clone()).collect();
+            search(&*self.model, &sources, &self.options.search)
+        })
+    }
+
+    /// The answers of `work` to batches of similar length, each in its place; `nothing` where the
+    /// length is 0.
+    fn in_batches<R: Clone + Send>(
+        &self,
+        lengths: impl Iterator<Item = usize>,
+        nothing: R,
+        work: impl Fn(&[usize]) -> Vec<R> + Sync,
+    ) -> Vec<R> {
+        let lengths: Vec<usize> = lengths.collect();
+        let batches = batches(&lengths, &self.options, self.threads);
+        let found = in_parallel(self.threads, &batches, |batch| work(batch));
+        let mut answers = vec![nothing; lengths.len()];
+        for (batch, found) in batches.iter().zip(found) {
+            for (&index, answer) in batch.iter().zip(found) {
+                answers[index] = answer;
+            }
+        }
+        answers
+    }
+
+    /// Translates lines as they come, any number of them in bounded memory: a window of lines at a
+    /// time ([`TranslatorOptions::window`]). `answer` gets each line with its translation, in the
+    /// order of the lines. The first error, of the lines or of `answer`, ends it; lines before it
+    /// are answered.
+    pub fn translate_stream<L: Line + Sync, E>(
+        &self,
+        lines: impl IntoIterator<Item = std::result::Result<L, E>>,
+        mut answer: impl FnMut(L, Translation) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let mut lines = lines.into_iter();
+        let mut window = Vec::new();
+        loop {
+            let ended = self.fill(&mut window, &mut lines);
+            let translations = self.translate(&window);
+            for (line, translation) in window.drain(..).zip(translations) {
+                answer(line, translation)?;
+            }
+            if let Some(ended) = ended {
+                return ended;
+            }
+        }
+    }
+
+    /// Reads a window of lines; returns how the lines ended, if they did.
+    fn fill<L: Line, E>(
+        &self,
+        window: &mut Vec<L>,
+        lines: &mut impl Iterator<Item = std::result::Result<L, E>>,
+    ) -> Option<std::result::Result<(), E>> {
+        let mut bytes = 0;
+        while window.len() < self.options.window && bytes < WINDOW_BYTES {
+            match lines.next() {
+                Some(Ok(line)) => {
+                    bytes += line.text().len();
+                    window.push(line);
+                }
+                Some(Err(error)) => return Some(Err(error)),
+                None => return Some(Ok(())),
+            }
+        }
+        None
+    }
+
+    /// Tokens -> search -> text, for lines that the model sees together.
+    fn translate_batch(&self, sources: &[&Source]) -> Vec<Translation> {
+        let search = &self.options.search;
+        let mut found = self.search(sources, search);
+        let looped: Vec<bool> = sources
+            .iter()
+            .zip(&found)
+            .map(|(source, hypotheses)| self.went_in_circles(source, hypotheses))
+            .collect();
+        if looped.contains(&true) {
+            let again: Vec<usize> = (0..sources.len()).filter(|&i| looped[i]).collect();
+            let sources: Vec<&Source> = again.iter().map(|&i| sources[i]).collect();
+            let blocked = SearchOptions {
+                no_repeat_ngram: Some(repetition::BLOCKED_NGRAM),
+                ..search.clone()
+            };
+            for (&i, hypotheses) in again.iter().zip(self.search(&sources, &blocked)) {
+                found[i] = hypotheses;
+            }
+        }
+        let translation = |((source, hypotheses), looped): ((&&Source, _), _)| {
+            self.translation(source, hypotheses, looped)
+        };
+        sources
+            .iter()
+            .zip(found)
+            .zip(looped)
+            .map(translation)
+            .collect()
+    }
+
+    fn search(&self, sources: &[&Source], options: &SearchOptions) -> Vec<Vec<Hypothesis>> {
+        let tokens: Vec<Vec<u32>> = sources.iter().map(|source| source.tokens.clone()).collect();
+        let prefixes: Vec<Vec<u32>> = sources.iter().map(|source| source.prefix.clone()).collect();
+        search_after(&*self.model, &tokens, &prefixes, options)
+    }
+
+    fn went_in_circles(&self, source: &Source, hypotheses: &[Hypothesis]) -> bool {
+        let TranslatorOptions {
+            repetition, search, ..
+        } = &self.options;
+        *repetition == Repetition::Guard
+            && search.no_repeat_ngram.is_none()
+            && hypotheses
+                .first()
+                .is_some_and(|best| repetition::has_loop(&best.tokens))
+            && !repetition::has_loop(&source.tokens)
+    }
+
+    /// Tokens -> text.
+    fn translation(
+        &self,
+        source: &Source,
+        hypotheses: Vec<Hypothesis>,
+        looped: bool,
+    ) -> Translation {
+        let tgt = &self.tokenizers.tgt;
+        let mut texts = hypotheses.into_iter().map(|hypothesis| Alternative {
+            text: tgt.decode(&hypothesis.tokens),
+            score: hypothesis.score,
+            log_prob: hypothesis.log_prob,
+            finished: hypothesis.finished,
+            tokens: self
+                .options
+                .tokens
+                .then(|| hypothesis.tokens.iter().map(|&id| tgt.label(id)).collect()),
+            alignment: self
+                .options
+                .alignments
+                .then(|| self.alignment(source, &hypothesis.tokens))
+                .flatten(),
+        });
+        let Some(best) = texts.next() else {
+            return Translation::empty();
+        };
+        Translation {
+            text: best.text,
+            score: best.score,
+            log_prob: best.log_prob,
+            finished: best.finished,
+            tokens: best.tokens,
+            alignment: best.alignment,
+            alternatives: texts.collect(),
+            truncated: (source.cut > 0).then_some(source.cut),
+            unknown: source.unknown,
+            looped,
+        }
+    }
+
+    fn alignment(&self, source: &Source, target: &[u32]) -> Option<Vec<(usize, usize)>> {
+        let weights = self.model.cross_attention(&source.tokens, target)?;
+        let src_words = source.words.as_deref().unwrap_or_default();
+        let tgt_words = alignment::words_of(&self.tokenizers.tgt, target, None);
+        Some(alignment::links(&weights, src_words, &tgt_words))
+    }
+}
+
+/// So many lines are cut into tokens by one thread at a time.
+const LINES_TO_CUT: usize = 128;
+
+/// A window ends early when its lines are this long together.
+const WINDOW_BYTES: usize = 1 << 22;

@@ -1,0 +1,106 @@
+//! How to translate, and whether it makes sense.
+
+use crate::config::ModelConfig;
+use crate::error::{Result, RuntimeError};
+use crate::search::{Method, SearchOptions};
+
+/// How to translate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TranslatorOptions {
+    /// How to search.
+    pub search: SearchOptions,
+    /// Longer sources are cut here, and their [`Translation`](super::Translation) says so; counts
+    /// `</s>`.
+    pub max_source_tokens: usize,
+    /// The most sentences in a batch; if none is given, as many as fit the processor's caches best:
+    /// two dozen with greedy search, fewer the wider the beam is.
+    pub batch_sentences: Option<usize>,
+    /// The most source tokens in a batch, as if all were as long as its longest; a longer line has a
+    /// batch to itself.
+    pub batch_tokens: usize,
+    /// How many batches are translated side by side; one for each core if none is given.
+    pub threads: Option<usize>,
+    /// How many lines of a stream are looked at together, to batch those of similar length. With 1
+    /// each line is answered before the next is read.
+    pub window: usize,
+    /// What to do about translations that go round in circles.
+    pub repetition: Repetition,
+    /// Whether translations list their tokens.
+    pub tokens: bool,
+    /// Whether translations say which word comes from which.
+    pub alignments: bool,
+}
+
+/// What to do about translations that say the same again and again, where the source does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repetition {
+    /// Search again without repeated n-grams; the translation says so.
+    Guard,
+    /// Leave them as they are.
+    Allow,
+}
+
+impl Default for TranslatorOptions {
+    fn default() -> Self {
+        Self {
+            search: SearchOptions::default(),
+            max_source_tokens: 512,
+            batch_sentences: None,
+            batch_tokens: 768,
+            threads: None,
+            window: 4096,
+            repetition: Repetition::Guard,
+            tokens: false,
+            alignments: false,
+        }
+    }
+}
+
+impl TranslatorOptions {
+    /// The same options, with lengths that a model with learned positions can reach.
+    pub fn within(mut self, config: &ModelConfig) -> Self {
+        if let Some(limit) = config.position_limit() {
+            self.max_source_tokens = self.max_source_tokens.min(limit);
+            let cap = &mut self.search.max_length.cap;
+            *cap = Some(cap.map_or(limit, |cap| cap.min(limit)));
+        }
+        self
+    }
+
+    /// The most sentences in a batch. A small model was fastest with 16 to 32 rows at a time, and
+    /// needs memory for each of them.
+    pub(super) fn sentences_in_batch(&self) -> usize {
+        const ROWS: usize = 24;
+        let rows_each = match &self.search.method {
+            Method::Greedy => 1,
+            Method::Beam { size } => *size,
+            Method::Sample(_) => self.search.n_best,
+        };
+        self.batch_sentences.unwrap_or((ROWS / rows_each).max(1))
+    }
+
+    /// The number of threads on this machine.
+    pub(super) fn threads_here(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.unwrap_or_else(cores)
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        let mut problems = self.search.check().err().unwrap_or_default();
+        let least = [
+            ("max_source_tokens", self.max_source_tokens, 2),
+            ("batch_sentences", self.batch_sentences.unwrap_or(1), 1),
+            ("threads", self.threads.unwrap_or(1), 1),
+            ("window", self.window, 1),
+        ];
+        for (name, found, least) in least {
+            if found < least {
+                problems.push(format!("`{name}` ({found}) must be at least {least}"));
+            }
+        }
+        match problems.is_empty() {
+            true => Ok(()),
+            false => Err(RuntimeError::Options(problems)),
+        }
+    }
+}

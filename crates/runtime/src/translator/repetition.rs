@@ -1,0 +1,55 @@
+//! Noticing a translation that goes round in circles.
+//!
+//! Transformers sometimes fall into a loop and say the same few words until the length limit. That
+//! is seen from the tokens alone: a short block of them follows itself several times.
+
+/// In the second attempt, no so many tokens in a row occur twice.
+pub(super) const BLOCKED_NGRAM: usize = 3;
+
+const LONGEST_BLOCK: usize = 20;
+const TIMES: usize = 4;
+/// Shorter repetitions are what language does too: "no, no, no, no", "1,000,000,000".
+const LEAST_TOKENS: usize = 12;
+
+/// Whether a block of at most [`LONGEST_BLOCK`] tokens occurs at least [`TIMES`] times in a row.
+pub(super) fn has_loop(tokens: &[u32]) -> bool {
+    (1..=LONGEST_BLOCK.min(tokens.len() / TIMES)).any(|block| {
+        let enough = (block * TIMES).max(LEAST_TOKENS) - block;
+        let mut equal = 0;
+        tokens.iter().zip(&tokens[block..]).any(|(before, token)| {
+            equal = if before == token { equal + 1 } else { 0 };
+            equal >= enough
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repeated(block: &[u32], times: usize) -> Vec<u32> {
+        block.repeat(times)
+    }
+
+    #[test]
+    fn blocks_that_follow_themselves_are_a_loop() {
+        assert!(has_loop(&repeated(&[7], 12)));
+        assert!(has_loop(&repeated(&[7, 8], 6)));
+        assert!(has_loop(&repeated(&[7, 8, 9], 4)));
+        let long: Vec<u32> = (0..20).collect();
+        assert!(has_loop(&repeated(&long, 4)));
+        let inside = [vec![1, 2, 3], repeated(&[7, 8, 9], 5), vec![4, 5]].concat();
+        assert!(has_loop(&inside));
+    }
+
+    #[test]
+    fn what_people_say_is_not() {
+        assert!(!has_loop(&[]));
+        assert!(!has_loop(&repeated(&[7], 11)));
+        assert!(!has_loop(&repeated(&[7, 8, 9], 3)));
+        assert!(!has_loop(&(0..200).collect::<Vec<u32>>()));
+        // The same words again, but never the same block four times in a row.
+        let refrain: Vec<u32> = (0..40).flat_map(|verse| [1, 2, 3, 100 + verse]).collect();
+        assert!(!has_loop(&refrain));
+    }
+}

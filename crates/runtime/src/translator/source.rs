@@ -1,0 +1,124 @@
+//! Lines to tokens, and tokens to batches.
+
+use std::cmp::Reverse;
+
+use attentive_text::special::{EOS, UNK};
+
+use super::alignment;
+use super::options::TranslatorOptions;
+use crate::model_dir::Tokenizers;
+
+/// What can be translated: a text, or a text [`WithPrefix`].
+pub trait Line {
+    /// The text to translate.
+    fn text(&self) -> &str;
+
+    /// What its translation must start with; whole words, as a model continues them with a new one.
+    fn prefix(&self) -> &str {
+        ""
+    }
+}
+
+impl<S: AsRef<str>> Line for S {
+    fn text(&self) -> &str {
+        self.as_ref()
+    }
+}
+
+/// A text, and what its translation must start with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct WithPrefix {
+    pub text: String,
+    pub prefix: String,
+}
+
+impl Line for WithPrefix {
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn prefix(&self) -> &str {
+        &self.prefix
+    }
+}
+
+/// A line as tokens.
+pub(super) struct Source {
+    /// The tokens, `</s>` included.
+    pub tokens: Vec<u32>,
+    /// The tokens that the target must start with.
+    pub prefix: Vec<u32>,
+    /// How many tokens were cut off.
+    pub cut: usize,
+    /// How many tokens the vocabulary does not know.
+    pub unknown: usize,
+    /// Which word each token belongs to, if alignments were asked for.
+    pub words: Option<Vec<usize>>,
+}
+
+impl Source {
+    /// Text -> tokens, or nothing if there is nothing to translate.
+    pub fn new<L: Line>(
+        line: &L,
+        tokenizers: &Tokenizers,
+        options: &TranslatorOptions,
+    ) -> Option<Self> {
+        let text = line.text();
+        if text.trim().is_empty() {
+            return None;
+        }
+        let mut tokens = tokenizers.src.encode(text);
+        if tokens.is_empty() {
+            return None;
+        }
+        let words = options
+            .alignments
+            .then(|| alignment::words_of(&tokenizers.src, &tokens, Some(text)));
+        let cut = tokens.len().saturating_sub(options.max_source_tokens - 1);
+        tokens.truncate(tokens.len() - cut);
+        let unknown = tokens.iter().filter(|&&token| token == UNK).count();
+        tokens.push(EOS);
+        Some(Self {
+            tokens,
+            prefix: tokenizers.tgt.encode(line.prefix().trim()),
+            cut,
+            unknown,
+            words,
+        })
+    }
+}
+
+/// Sources of similar length together, as indices, without those of length 0; the longest first, so
+/// that a machine with too little memory says so at once, and so that threads end with short
+/// batches, side by side.
+pub(super) fn batches(
+    lengths: &[usize],
+    options: &TranslatorOptions,
+    threads: usize,
+) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..lengths.len()).filter(|&i| lengths[i] > 0).collect();
+    order.sort_by_key(|&index| Reverse(lengths[index]));
+    // Every thread should have several batches, so that none waits long for the last one.
+    let share = order.len().div_ceil(BATCHES_PER_THREAD * threads);
+    let most = share.max(FEW_SENTENCES).min(options.sentences_in_batch());
+
+    let mut batches: Vec<Vec<usize>> = Vec::new();
+    for index in order {
+        match batches.last_mut() {
+            Some(batch)
+                if batch.len() < most
+                    && (batch.len() + 1) * lengths[batch[0]] <= options.batch_tokens =>
+            {
+                batch.push(index);
+            }
+            _ => batches.push(vec![index]),
+        }
+    }
+    batches
+}
+
+const BATCHES_PER_THREAD: usize = 4;
+
+/// Fewer in a batch would cost more than a thread that waits.
+const FEW_SENTENCES: usize = 8;

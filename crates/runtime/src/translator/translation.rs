@@ -1,0 +1,66 @@
+//! What becomes of a line.
+
+use serde::Serialize;
+
+use crate::search::Finish;
+
+/// What became of one line.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Translation {
+    /// The best translation; empty for an empty line.
+    pub text: String,
+    /// Its length-normalised log-probability, by which alternatives are ranked.
+    pub score: f64,
+    /// Its log-probability.
+    pub log_prob: f64,
+    /// Why it ends where it ends.
+    pub finished: Finish,
+    /// Its tokens as people read them, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Vec<String>>,
+    /// Pairs of a source word and the target word that comes from it, both counted from 0, if they
+    /// were asked for and the model can say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alignment: Option<Vec<(usize, usize)>>,
+    /// The next best ones, best first, if `n_best` asked for more than one.
+    pub alternatives: Vec<Alternative>,
+    /// How many source tokens were cut off and not translated, if any.
+    pub truncated: Option<usize>,
+    /// How many source tokens the vocabulary does not know, so that the model saw `<unk>`.
+    pub unknown: usize,
+    /// Whether the first attempt went round in circles, so that this is a second one, in which no
+    /// three tokens in a row occur twice.
+    pub looped: bool,
+}
+
+/// Another translation of the same line; the fields mean what they mean in [`Translation`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct Alternative {
+    pub text: String,
+    pub score: f64,
+    pub log_prob: f64,
+    pub finished: Finish,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alignment: Option<Vec<(usize, usize)>>,
+}
+
+impl Translation {
+    /// The translation of an empty line.
+    pub(super) fn empty() -> Self {
+        Self {
+            text: String::new(),
+            score: 0.0,
+            log_prob: 0.0,
+            finished: Finish::EndOfSentence,
+            tokens: None,
+            alignment: None,
+            alternatives: Vec::new(),
+            truncated: None,
+            unknown: 0,
+            looped: false,
+        }
+    }
+}

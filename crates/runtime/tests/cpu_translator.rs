@@ -1,0 +1,109 @@
+//! From a model directory to translations on the CPU, as a program that uses the library does it.
+
+use attentive_runtime::cpu::{Compute, quantize};
+use attentive_runtime::search::SearchOptions;
+use attentive_runtime::{Translation, Translator, TranslatorOptions, fake_dir};
+use proptest::prelude::*;
+
+fn model() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fake_dir::write(folder.path()).expect("written");
+    folder
+}
+
+fn shared_between_threads<T: Send + Sync>(value: T) -> T {
+    value
+}
+
+fn lines(count: usize) -> Vec<String> {
+    let letter = |place: usize| char::from(b'a' + (place % 26) as u8).to_string();
+    let line = |i: usize| (0..1 + i * 7 % 11).map(move |word| letter(i * 3 + word * i));
+    (0..count)
+        .map(|i| line(i).collect::<Vec<_>>().join(" "))
+        .collect()
+}
+
+#[test]
+fn a_directory_is_all_that_a_translator_needs() {
+    let model = model();
+    let translator = shared_between_threads(Translator::open(model.path()).expect("a model"));
+    let translations = translator.translate(&["a b c", "", "d"]);
+    assert_eq!(translations.len(), 3);
+    assert!(!translations[0].text.is_empty() && translations[1].text.is_empty());
+    assert!(translations[0].score < 0.0);
+    let both = std::thread::scope(|scope| {
+        let translate = || translator.translate(&["a b c", "", "d"]);
+        [scope.spawn(translate), scope.spawn(translate)].map(|thread| thread.join().expect("done"))
+    });
+    assert_eq!(both, [translations.clone(), translations]);
+}
+
+#[test]
+fn neither_batches_nor_threads_nor_order_change_a_bit_in_f32() {
+    let model = model();
+    let mut lines = lines(24);
+    for search in [SearchOptions::greedy(), SearchOptions::beam(4)] {
+        let translate = |lines: &[String], threads, batch_sentences| -> Vec<Translation> {
+            let options = TranslatorOptions {
+                search: search.clone(),
+                threads: Some(threads),
+                batch_sentences: Some(batch_sentences),
+                alignments: true,
+                ..Default::default()
+            };
+            let translator = Translator::open_with(model.path(), Compute::F32, options);
+            translator.expect("a model").translate(lines)
+        };
+        let expected = translate(&lines, 1, 1);
+        for (threads, batch) in [(1, 64), (2, 64), (3, 5)] {
+            assert_eq!(translate(&lines, threads, batch), expected);
+        }
+        lines.reverse();
+        let mut backwards = translate(&lines, 2, 9);
+        backwards.reverse();
+        assert_eq!(backwards, expected);
+        lines.reverse();
+    }
+}
+
+#[test]
+fn alignments_name_words_that_are_there() {
+    let model = model();
+    let options = TranslatorOptions {
+        alignments: true,
+        ..Default::default()
+    };
+    let translator = Translator::open_with(model.path(), Compute::F32, options).expect("a model");
+    for (line, translation) in lines(20).iter().zip(translator.translate(&lines(20))) {
+        let links = translation.alignment.expect("asked for");
+        let (src, tgt) = (line.split(' ').count(), translation.text.split(' ').count());
+        assert!(links.iter().all(|&(i, j)| i < src && j < tgt), "{links:?}");
+    }
+}
+
+#[test]
+fn a_quantized_directory_translates_as_int8_from_the_original() {
+    let model = model();
+    let small = model.path().join("int8");
+    quantize(model.path(), &small).expect("quantized");
+    let translate = |path: &std::path::Path, compute| {
+        let translator = Translator::open_with(path, compute, TranslatorOptions::default());
+        translator.expect("a model").translate(&lines(30))
+    };
+    assert_eq!(
+        translate(&small, Compute::Auto),
+        translate(model.path(), Compute::Int8)
+    );
+    let _ = translate(model.path(), Compute::Auto);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn no_text_makes_it_panic(lines in prop::collection::vec(".{0,60}", 0..6)) {
+        static MODEL: std::sync::OnceLock<Translator> = std::sync::OnceLock::new();
+        let translator = MODEL.get_or_init(|| Translator::open(model().path()).expect("a model"));
+        prop_assert_eq!(translator.translate(&lines).len(), lines.len());
+    }
+}
