@@ -18,6 +18,7 @@ mod learning_curve;
 mod linear;
 mod loss;
 mod matrix;
+mod rows;
 mod simd;
 
 pub use adam::{AdamStep, adam_update, blend, sum_of_squares};
