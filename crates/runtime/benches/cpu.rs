@@ -1,4 +1,4 @@
-//! How fast the CPU model is, without a peer: products, whole batches, single sentences.
+//! How fast the CPU model is, without a peer: whole batches, single sentences.
 //!
 //! ```sh
 //! cargo bench -p attentive-runtime --bench cpu -- MODEL_DIR SOURCE_FILE
