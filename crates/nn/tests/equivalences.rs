@@ -313,8 +313,9 @@ fn inspection_shows_the_weights_and_probabilities_of_the_forward_pass() {
     }
     // What it thinks comes next is what the search would be told, step by step.
     let mut state = SearchModel::start(&model, &[vec![5, 9, 4, 17, EOS]]);
+    let mut log_probs = Vec::new();
     for ((read, written), step) in [BOS, 8, 6, 21].iter().zip([8, 6, 21, EOS]).zip(&seen.steps) {
-        let log_probs = SearchModel::step(&model, &mut state, &[*read]);
+        SearchModel::step(&model, &mut state, &[*read], &mut log_probs);
         let better = log_probs
             .iter()
             .filter(|other| **other > log_probs[written as usize])
