@@ -7,6 +7,8 @@
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::fonts;
+
 /// The text with everything visible: characters that cannot be shown as `U+XXXX`.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -60,6 +62,36 @@ fn is_unsafe(character: char) -> bool {
 fn is_joiner(character: char) -> bool {
     matches!(character, '\u{200B}'..='\u{200D}' | '\u{2060}'..='\u{2064}' | '\u{00AD}' | '\u{FE00}'..='\u{FE0F}')
         && character.width().unwrap_or(0) == 0
+}
+
+/// A text in lines that are at most so wide, in units of its size; a fourth line is not begun.
+pub(crate) fn wrapped(text: &str, room: f64) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in visible(text).split_whitespace() {
+        let line = lines.last_mut().expect("there is always one");
+        if !line.is_empty() && fonts::width(line) + fonts::width(word) + 0.4 > room {
+            lines.push(word.to_owned());
+        } else {
+            line.push_str(if line.is_empty() { "" } else { " " });
+            line.push_str(word);
+        }
+    }
+    if lines.len() > 3 {
+        lines.truncate(3);
+        lines[2].push_str(" …");
+    }
+    lines.iter().map(|line| fitted(line, room)).collect()
+}
+
+/// A text that is at most so wide; one word may be wider than the page.
+pub(crate) fn fitted(text: &str, room: f64) -> String {
+    let mut columns = text.chars().count() * 2;
+    let mut shown = text.to_owned();
+    while fonts::width(&shown) > room && columns > 1 {
+        columns -= 1;
+        shown = shortened(text, columns);
+    }
+    shown
 }
 
 #[cfg(test)]

@@ -180,7 +180,7 @@ impl Sheet {
         ] {
             self.svg
                 .text(MARGIN, y, Style::new(TEXT, *muted), caption, None);
-            for line in wrapped(text, room / size) {
+            for line in label::wrapped(text, room / size) {
                 self.svg
                     .text(left, y, Style::new(size, colour), &line, None);
                 y += size + 9.0;
@@ -359,36 +359,6 @@ impl Sheet {
     }
 }
 
-/// A text in lines that are at most so wide, in units of its size; a fourth line is not begun.
-fn wrapped(text: &str, room: f64) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in label::visible(text).split_whitespace() {
-        let line = lines.last_mut().expect("there is always one");
-        if !line.is_empty() && fonts::width(line) + fonts::width(word) + 0.4 > room {
-            lines.push(word.to_owned());
-        } else {
-            line.push_str(if line.is_empty() { "" } else { " " });
-            line.push_str(word);
-        }
-    }
-    if lines.len() > 3 {
-        lines.truncate(3);
-        lines[2].push_str(" …");
-    }
-    lines.iter().map(|line| fitted(line, room)).collect()
-}
-
-/// A text that is at most so wide; one word may be wider than the page.
-fn fitted(text: &str, room: f64) -> String {
-    let mut columns = text.chars().count() * 2;
-    let mut shown = text.to_owned();
-    while fonts::width(&shown) > room && columns > 1 {
-        columns -= 1;
-        shown = label::shortened(text, columns);
-    }
-    shown
-}
-
 fn percent(weight: f32) -> u32 {
     (weight.clamp(0.0, 1.0) * 100.0).round() as u32
 }
@@ -503,17 +473,17 @@ mod tests {
         let words: Vec<&str> = "Ein kleiner Hund rennt über die grüne Wiese und fängt einen Ball"
             .split(' ')
             .collect();
-        let lines = wrapped(&words.join(" "), 20.0);
+        let lines = label::wrapped(&words.join(" "), 20.0);
         assert!(
             lines.len() > 1 && lines.join(" ").split(' ').eq(words),
             "{lines:?}"
         );
-        let wide = wrapped(&"w".repeat(200), 20.0);
+        let wide = label::wrapped(&"w".repeat(200), 20.0);
         assert!(
             fonts::width(&wide[0]) <= 20.0 && wide[0].ends_with('…'),
             "{wide:?}"
         );
-        assert!(wrapped(&"wort ".repeat(200), 20.0)[2].ends_with('…'));
+        assert!(label::wrapped(&"wort ".repeat(200), 20.0)[2].ends_with('…'));
     }
 
     #[test]
