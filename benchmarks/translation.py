@@ -456,7 +456,7 @@ def scaling(binary, model, data, quick, json_file):
     """Sentences per second for every batch size, beam and number of threads."""
     texts, _ = test_set(data)
     batches = (1, 8, 64, 512) if quick else (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
-    beams = (1, 4) if quick else (1, 2, 4, 8)
+    beams = (1, 2, 4, 8)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         sources = os.path.join(folder, "sources.jsonl")
