@@ -23,6 +23,7 @@
 //! ```
 
 pub mod error;
+pub mod keep;
 pub mod lines;
 pub mod metrics;
 pub mod parallel;
