@@ -24,5 +24,5 @@ pub mod weights;
 
 pub use config::ModelConfig;
 pub use error::{Result, RuntimeError};
-pub use model_dir::{ModelDir, Tokenizers};
+pub use model_dir::{EmbeddedModel, ModelDir, Tokenizers};
 pub use translator::{Translation, Translator, TranslatorOptions};

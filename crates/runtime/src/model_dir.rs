@@ -8,7 +8,8 @@
 //! ```
 //!
 //! `attentive-train` writes such directories (a checkpoint is one), `attentive-nn` builds a model
-//! from one, and the [`crate::translator`] takes its tokenizers.
+//! from one, and the [`crate::translator`] takes its tokenizers. The files of an [`EmbeddedModel`]
+//! are part of the program (`attentive-models`); opened, it is a model directory like any other.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,12 +24,34 @@ use crate::weights::{Values, Weights};
 /// A model directory whose config and tokenizers have been read and fit together.
 #[derive(Debug, Clone)]
 pub struct ModelDir {
-    /// The directory itself (`RUN/best` or `RUN/last` if a training run was opened).
+    /// The directory itself (`RUN/best` or `RUN/last` if a training run was opened), or the name of
+    /// an embedded model.
     pub path: PathBuf,
     /// The architecture.
     pub config: ModelConfig,
     /// The tokenizers of both languages.
     pub tokenizers: Tokenizers,
+    weights: WeightsFile,
+}
+
+/// The files of a model directory, as parts of the program.
+#[derive(Debug, Clone, Copy)]
+pub struct EmbeddedModel {
+    /// What errors call it: `the built-in model de-en`.
+    pub name: &'static str,
+    /// `config.json`
+    pub config: &'static [u8],
+    /// `model.safetensors`; on a cache line, for the sake of speed.
+    pub weights: &'static [u8],
+    /// `tokenizer.json`
+    pub tokenizer: &'static [u8],
+}
+
+/// Where the weights of a model are.
+#[derive(Debug, Clone, Copy)]
+enum WeightsFile {
+    InFolder,
+    Embedded(&'static [u8]),
 }
 
 impl ModelDir {
@@ -42,6 +65,26 @@ impl ModelDir {
         if !path.join(WEIGHTS).is_file() {
             return Err(not_a_model(&path, format!("{WEIGHTS} is missing")));
         }
+        Self::fitting(path, config, tokenizers, WeightsFile::InFolder)
+    }
+
+    /// Opens a model that is part of the program. Nothing is copied but what is copied from a
+    /// directory, too.
+    pub fn embedded(model: &EmbeddedModel) -> Result<Self> {
+        let path = PathBuf::from(model.name);
+        let config = parse_config(&path.join(CONFIG), model.config)?;
+        let tokenizer = Tokenizer::from_bytes(model.tokenizer, path.join(SHARED))?;
+        let weights = WeightsFile::Embedded(model.weights);
+        Self::fitting(path, config, Tokenizers::shared(tokenizer), weights)
+    }
+
+    /// All parts together, if the tokenizers are the model's.
+    fn fitting(
+        path: PathBuf,
+        config: ModelConfig,
+        tokenizers: Tokenizers,
+        weights: WeightsFile,
+    ) -> Result<Self> {
         for (side, tokenizer, model) in [
             ("the source", &tokenizers.src, config.src_vocab),
             ("the target", &tokenizers.tgt, config.tgt_vocab),
@@ -61,12 +104,29 @@ impl ModelDir {
             path,
             config,
             tokenizers,
+            weights,
         })
     }
 
-    /// Maps the weights file.
+    /// Maps the weights file, or finds it in the program.
     pub fn weights(&self) -> Result<Weights> {
-        Weights::open(self.path.join(WEIGHTS))
+        let path = self.path.join(WEIGHTS);
+        match self.weights {
+            WeightsFile::InFolder => Weights::open(path),
+            WeightsFile::Embedded(bytes) => Weights::from_static(path, bytes),
+        }
+    }
+
+    /// The size of the weights file.
+    pub fn weights_bytes(&self) -> Result<u64> {
+        let path = self.path.join(WEIGHTS);
+        match self.weights {
+            WeightsFile::InFolder => {
+                let metadata = fs::metadata(&path).map_err(RuntimeError::io("read", &path))?;
+                Ok(metadata.len())
+            }
+            WeightsFile::Embedded(bytes) => Ok(bytes.len() as u64),
+        }
     }
 
     /// Writes a model directory: `tensors` are `(name, shape, values)`. The directory is made if it
@@ -209,10 +269,6 @@ fn resolve(path: &Path) -> Result<PathBuf> {
 }
 
 fn read_config(path: &Path) -> Result<ModelConfig> {
-    let bad = |reason| RuntimeError::BadConfigFile {
-        path: path.to_path_buf(),
-        reason,
-    };
     let missing = || {
         not_a_model(
             path.parent().unwrap_or(path),
@@ -222,8 +278,16 @@ fn read_config(path: &Path) -> Result<ModelConfig> {
     if !path.is_file() {
         return Err(missing());
     }
-    let text = fs::read_to_string(path).map_err(RuntimeError::io("read", path))?;
-    let mut json: Value = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
+    let bytes = fs::read(path).map_err(RuntimeError::io("read", path))?;
+    parse_config(path, &bytes)
+}
+
+fn parse_config(path: &Path, bytes: &[u8]) -> Result<ModelConfig> {
+    let bad = |reason| RuntimeError::BadConfigFile {
+        path: path.to_path_buf(),
+        reason,
+    };
+    let mut json: Value = serde_json::from_slice(bytes).map_err(|error| bad(error.to_string()))?;
     let Some(object) = json.as_object_mut() else {
         return Err(bad("expected a JSON object".to_string()));
     };

@@ -2,12 +2,13 @@
 //! int8 for translating.
 //!
 //! Reading maps the file into memory, so that opening is instant and several processes share one
-//! copy. Written by `attentive-train` (checkpoints), read by whatever builds a model.
+//! copy; a file that is part of the program is in memory already. Written by `attentive-train`
+//! (checkpoints), read by whatever builds a model.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
@@ -15,11 +16,11 @@ use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo};
 
 use crate::error::{Result, RuntimeError};
 
-/// A weights file, mapped into memory.
+/// A weights file, mapped into memory or part of the program.
 #[derive(Debug)]
 pub struct Weights {
     path: PathBuf,
-    map: Mmap,
+    file: Contents,
     metadata: Metadata,
     /// Where the values begin, behind the header.
     data_start: usize,
@@ -33,14 +34,23 @@ impl Weights {
         // SAFETY: the map is only sound while nobody shortens the file in place. We never do:
         // `write` replaces files by renaming, which leaves mapped ones as they are.
         let map = unsafe { Mmap::map(&file) }.map_err(RuntimeError::io("map", path))?;
+        Self::read(path, Contents::Mapped(map))
+    }
+
+    /// As [`Weights::open`], for a file that is part of the program; errors call it `name`.
+    pub fn from_static(name: impl AsRef<Path>, bytes: &'static [u8]) -> Result<Self> {
+        Self::read(name.as_ref(), Contents::Static(bytes))
+    }
+
+    fn read(path: &Path, file: Contents) -> Result<Self> {
         let (header, metadata) =
-            SafeTensors::read_metadata(&map).map_err(|error| RuntimeError::DamagedWeights {
+            SafeTensors::read_metadata(&file).map_err(|error| RuntimeError::DamagedWeights {
                 path: path.to_path_buf(),
                 reason: error.to_string(),
             })?;
         Ok(Self {
             path: path.to_path_buf(),
-            map,
+            file,
             metadata,
             data_start: LENGTH_BYTES + header,
         })
@@ -87,20 +97,19 @@ impl Weights {
         self.place(name, Dtype::I8, shape)
     }
 
-    /// Part of the mapped file.
+    /// Part of the file.
     pub(crate) fn bytes(&self, place: Range<usize>) -> &[u8] {
-        &self.map[place]
+        &self.file[place]
     }
 
-    /// Gives the memory of the mapped file back; whoever reads on reads from the file again.
+    /// Gives the memory of a mapped file back; whoever reads on reads from the file again.
     pub(crate) fn let_go(&self) {
         // SAFETY: the map is of a file and never written to, so that nothing is lost. Where the advice
         // is not followed, the memory is merely not given back.
         #[cfg(unix)]
-        let _ = unsafe {
-            self.map
-                .unchecked_advise(memmap2::UncheckedAdvice::DontNeed)
-        };
+        if let Contents::Mapped(map) = &self.file {
+            let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+        }
     }
 
     fn place(&self, name: &str, dtype: Dtype, shape: &[usize]) -> Result<Range<usize>> {
@@ -171,6 +180,24 @@ impl Weights {
                 let _ = fs::remove_file(&unfinished);
                 RuntimeError::io("write", path)(error)
             })
+    }
+}
+
+/// Where the bytes of a weights file are.
+#[derive(Debug)]
+enum Contents {
+    Mapped(Mmap),
+    Static(&'static [u8]),
+}
+
+impl Deref for Contents {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Mapped(map) => map,
+            Self::Static(bytes) => bytes,
+        }
     }
 }
 
@@ -296,6 +323,30 @@ mod tests {
             weights.tensor("a.bias").expect("a tensor just written").1,
             [7.25]
         );
+    }
+
+    #[test]
+    fn bytes_of_the_program_are_read_like_a_file_and_errors_have_their_name() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let bytes = fs::read(written(dir.path())).expect("the file just written");
+        let bytes: &'static [u8] = bytes.leak();
+        let weights = Weights::from_static("built-in x", bytes).expect("a sound file");
+        assert_eq!(
+            weights.tensor("a.bias").expect("a tensor just written").1,
+            [7.25]
+        );
+        let inside = weights.bytes(weights.data_start..bytes.len());
+        assert_eq!(
+            inside.as_ptr_range().end,
+            bytes.as_ptr_range().end,
+            "nothing was copied"
+        );
+        weights.let_go();
+        assert!(weights.tensor("z.weight").is_ok());
+
+        let cut = Weights::from_static("built-in x", &bytes[..bytes.len() - 1]);
+        let message = cut.expect_err("a cut file").to_string();
+        assert!(message.starts_with("built-in x is damaged"), "{message}");
     }
 
     #[test]

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use attentive_runtime::config::{ModelConfig, Preset};
-use attentive_runtime::model_dir::{ModelDir, Tokenizers};
+use attentive_runtime::cpu::Compute;
+use attentive_runtime::model_dir::{EmbeddedModel, ModelDir, Tokenizers};
+use attentive_runtime::{Translator, TranslatorOptions, fake_dir};
 use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
 
 fn tokenizer(words: &str) -> Tokenizer {
@@ -211,4 +213,78 @@ fn a_damaged_tokenizer_is_named() {
     save(dir.path(), &separate());
     fs::write(dir.path().join("tgt.tokenizer.json"), "{").expect("writable");
     assert!(error(dir.path()).contains("tgt.tokenizer.json"));
+}
+
+/// A fake model whose files are in memory, as a program holds them that brings its model along.
+fn embedded() -> (tempfile::TempDir, EmbeddedModel) {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    fake_dir::write(dir.path()).expect("written");
+    let read = |name| -> &'static [u8] { fs::read(dir.path().join(name)).expect("there").leak() };
+    let model = EmbeddedModel {
+        name: "the built-in model x-y",
+        config: read("config.json"),
+        weights: read("model.safetensors"),
+        tokenizer: read("tokenizer.json"),
+    };
+    (dir, model)
+}
+
+#[test]
+fn a_model_in_memory_says_what_its_directory_says() {
+    let (dir, model) = embedded();
+    let opened = ModelDir::embedded(&model).expect("a sound model");
+    assert_eq!(opened.weights_bytes().expect("known"), {
+        let folder = ModelDir::open(dir.path()).expect("a model");
+        folder.weights_bytes().expect("a file")
+    });
+    // Nothing of it may come from the folder.
+    let lines = ["a b c", "", "z y"];
+    let expected = Translator::open(dir.path())
+        .expect("a model")
+        .translate(&lines);
+    drop(dir);
+    let translator = Translator::of_model(opened, Compute::Auto, TranslatorOptions::default());
+    assert_eq!(translator.expect("a model").translate(&lines), expected);
+}
+
+#[test]
+fn errors_of_a_model_in_memory_have_its_name() {
+    let (_dir, good) = embedded();
+    let other = br#"{"format": 1, "words": ["a"]}"#;
+    for (model, parts) in [
+        (
+            EmbeddedModel {
+                config: b"{}",
+                ..good
+            },
+            ["config.json", "format"],
+        ),
+        (
+            EmbeddedModel {
+                tokenizer: b"[",
+                ..good
+            },
+            ["tokenizer.json", "JSON"],
+        ),
+        (
+            EmbeddedModel {
+                tokenizer: other,
+                ..good
+            },
+            ["the built-in model x-y", "token"],
+        ),
+        (
+            EmbeddedModel {
+                weights: &good.weights[..100],
+                ..good
+            },
+            ["model.safetensors", "damaged"],
+        ),
+    ] {
+        let opened = ModelDir::embedded(&model).and_then(|dir| dir.weights());
+        let message = opened.expect_err("a damaged model").to_string();
+        for part in ["the built-in model x-y"].iter().chain(&parts) {
+            assert!(message.contains(part), "{part} is not in: {message}");
+        }
+    }
 }

@@ -79,7 +79,15 @@ impl Translator {
         compute: Compute,
         options: TranslatorOptions,
     ) -> Result<Self> {
-        let directory = ModelDir::open(directory)?;
+        Self::of_model(ModelDir::open(directory)?, compute, options)
+    }
+
+    /// As [`Translator::open_with`], for a model that is open already, an embedded one for example.
+    pub fn of_model(
+        directory: ModelDir,
+        compute: Compute,
+        options: TranslatorOptions,
+    ) -> Result<Self> {
         let model = CpuModel::open(&directory, compute)?;
         let options = options.within(&directory.config);
         Self::new(model, directory.tokenizers, options)

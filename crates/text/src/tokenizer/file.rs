@@ -17,7 +17,12 @@ pub(super) fn load(path: &Path) -> Result<Tokenizer> {
         path: path.to_path_buf(),
         source,
     })?;
-    parse(&bytes)
+    from_bytes(&bytes, path)
+}
+
+/// The tokenizer that these bytes of a file are.
+pub(super) fn from_bytes(bytes: &[u8], path: &Path) -> Result<Tokenizer> {
+    parse(bytes)
         .map(Tokenizer)
         .map_err(|problem| TextError::TokenizerFile {
             path: path.to_path_buf(),

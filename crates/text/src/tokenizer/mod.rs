@@ -55,6 +55,11 @@ impl Tokenizer {
         file::load(path.as_ref())
     }
 
+    /// As [`Tokenizer::load`], from bytes that are in memory already; errors call them `name`.
+    pub fn from_bytes(bytes: &[u8], name: impl AsRef<Path>) -> Result<Self> {
+        file::from_bytes(bytes, name.as_ref())
+    }
+
     /// Writes the tokenizer as one JSON file; subword kinds are `tokenizer.json` files that the
     /// `tokenizers` library reads in every language it has bindings for.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {

@@ -90,6 +90,7 @@ impl Description {
             path,
             config,
             tokenizers,
+            ..
         } = &self.model;
         let tokenizer = |tokenizer: &Tokenizer| json!({"kind": tokenizer.kind().name(), "size": tokenizer.vocab_size()});
         let mut object = json!({

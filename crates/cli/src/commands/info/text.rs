@@ -32,6 +32,7 @@ impl Description {
             path,
             config,
             tokenizers,
+            ..
         } = &self.model;
         table.row("model", path.display().to_string());
         table.row(
