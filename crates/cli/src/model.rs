@@ -1,11 +1,13 @@
-//! A model directory as something that translates: opened, loaded, ready.
+//! A model as something that translates: chosen, opened, loaded, ready.
 //!
+//! A model is a directory, or one that is part of the program (`attentive-models`) and has a name.
 //! On the CPU the runtime's own model translates; on other devices, and where more is asked than
 //! translating, it is the network of `attentive-nn`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
+use attentive_models::BuiltIn;
 use attentive_nn::models::transformer::Transformer;
 use attentive_runtime::model_dir::ModelDir;
 use attentive_runtime::translator::{Translator, TranslatorOptions};
@@ -14,13 +16,50 @@ use attentive_runtime::{ModelConfig, RuntimeError, Tokenizers};
 use crate::decoding::ComputeKind;
 use crate::exit::Ending;
 
-/// The CPU's translator for the model of a directory, or the best one of a training run.
-pub fn cpu_translator(
-    directory: &Path,
-    compute: ComputeKind,
-    options: TranslatorOptions,
-) -> anyhow::Result<Translator> {
-    Translator::open_with(directory, compute.into(), options).map_err(named_usage)
+/// Which model.
+#[derive(Debug, Clone)]
+pub enum Choice {
+    /// That of a directory, or the best one of a training run.
+    Directory(PathBuf),
+    /// One that is part of the program.
+    BuiltIn(&'static BuiltIn),
+}
+
+impl Choice {
+    /// What `--model` means: a directory; or, if there is none of this name, a built-in model.
+    pub fn of(given: &Path) -> Self {
+        let built_in = given.to_str().and_then(attentive_models::named);
+        match built_in.filter(|_| !given.exists()) {
+            Some(model) => Self::BuiltIn(model),
+            None => Self::Directory(given.to_owned()),
+        }
+    }
+
+    /// Opens it; the weights are not read yet.
+    pub fn open(&self) -> anyhow::Result<ModelDir> {
+        match self {
+            Self::BuiltIn(model) => Ok(model.open()?),
+            Self::Directory(path) => ModelDir::open(path).map_err(|error| match path.exists() {
+                true => error.into(),
+                false => anyhow!("{error} Built-in models: {}.", built_in_names()),
+            }),
+        }
+    }
+
+    /// The CPU's translator for it.
+    pub fn translator(
+        &self,
+        compute: ComputeKind,
+        options: TranslatorOptions,
+    ) -> anyhow::Result<Translator> {
+        Translator::of_model(self.open()?, compute.into(), options).map_err(named_usage)
+    }
+}
+
+/// `de-en, en-de`
+pub fn built_in_names() -> String {
+    let names = attentive_models::ALL.each_ref().map(|model| model.name);
+    names.join(", ")
 }
 
 /// A network on a device.

@@ -25,4 +25,4 @@ pub mod weights;
 pub use config::ModelConfig;
 pub use error::{Result, RuntimeError};
 pub use model_dir::{EmbeddedModel, ModelDir, Tokenizers};
-pub use translator::{Translation, Translator, TranslatorOptions};
+pub use translator::{Lines, Translation, Translator, TranslatorOptions};

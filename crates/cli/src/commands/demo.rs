@@ -17,7 +17,7 @@ use super::train::{Follower, train};
 use crate::arguments::{DeviceArg, positive};
 use crate::decoding::ComputeKind;
 use crate::exit::Ending;
-use crate::model::{LoadedModel, cpu_translator};
+use crate::model::{Choice, LoadedModel};
 use crate::output::Output;
 use crate::terminal::{Colours, Look, Terminal};
 
@@ -87,7 +87,11 @@ fn show(args: &DemoArgs, run: &Path, task: &Synthetic) -> anyhow::Result<()> {
     let (sources, expected): (Vec<String>, Vec<String>) = unseen.into_iter().unzip();
     let options = TranslatorOptions::default();
     let outputs = match args.device.device.as_str() {
-        "cpu" => cpu_translator(run, ComputeKind::Auto, options)?.translate(&sources),
+        "cpu" => {
+            let choice = Choice::Directory(run.to_owned());
+            let translator = choice.translator(ComputeKind::Auto, options)?;
+            translator.translate(&sources)
+        }
         device => {
             let model = LoadedModel::open(run, device)?;
             model.translator(options)?.translate(&sources)

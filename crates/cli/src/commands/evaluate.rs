@@ -14,9 +14,10 @@ use clap::Args;
 use serde_json::json;
 
 use crate::arguments::DeviceArg;
-use crate::decoding::DecodingArgs;
 use crate::decoding::notices::Notices;
-use crate::model::{LoadedModel, cpu_translator};
+use crate::decoding::{DecodingArgs, LinesArgs};
+use crate::exit::Ending;
+use crate::model::{Choice, LoadedModel};
 use crate::output::Output;
 use crate::terminal::Terminal;
 use crate::wording::{count, plural};
@@ -25,8 +26,8 @@ use crate::wording::{count, plural};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct EvaluateArgs {
-    /// A model directory, or a training run (its best model)
-    #[arg(long, short, value_name = "DIR")]
+    /// A model directory, a training run (its best model), or a built-in model (de-en, en-de)
+    #[arg(long, short, value_name = "MODEL")]
     model: PathBuf,
     /// The source side of the test set, plain or gzip'd
     #[arg(long, value_name = "FILE")]
@@ -41,52 +42,51 @@ pub struct EvaluateArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    lines: LinesArgs,
+    #[command(flatten)]
     device: DeviceArg,
     #[command(flatten)]
     decoding: DecodingArgs,
 }
 
 const EXAMPLES: &str = "\
-Example:
+Examples:
   attentive evaluate --model runs/multi30k-small --src test.de --ref test.en -o test.hyp
+  attentive evaluate --model de-en --src test.de --ref test.en --whole-lines
 
-Loss is the label-smoothed (0.1) objective per target token, perplexity is exp of the cross-entropy.
-BLEU is sacreBLEU's, with its signature.";
+Loss is the label-smoothed (0.1) objective per target token, perplexity is exp of the cross-entropy;
+both need f32 weights, which built-in and quantized models do not have. BLEU is sacreBLEU's, with its signature.";
 
 /// Measures.
 pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let test = ParallelCorpus::read(slice::from_ref(&args.src), slice::from_ref(&args.reference))?;
-    let model = LoadedModel::open(&args.model, &args.device.device)?;
-    let options = args.decoding.options(1);
+    let choice = Choice::of(&args.model);
+    let mut options = args.decoding.options(1);
+    options.lines = args.lines.of(&choice);
     // Begun before the work, so that a place that cannot be written to is known before it.
     let mut hypotheses_file = match &args.output {
         Some(path) => Some(Output::open(Some(path))?),
         None => None,
     };
-
-    terminal.note(format_args!(
-        "measuring the loss of {} lines",
-        count(test.len())
-    ));
-    let probabilities = evaluation::evaluate(
-        &model.network,
-        &model.config,
-        &model.tokenizers,
-        &test.src,
-        &test.tgt,
-        options.max_source_tokens,
-    )?;
-    if probabilities.left_out > 0 {
-        let pairs = plural(probabilities.left_out, "pair is", "pairs are");
-        terminal.warn(format_args!(
-            "{pairs} not in the loss: a side is empty or too long (--max-source-length)"
-        ));
-    }
+    let network = args.network(&choice, terminal)?;
+    let probabilities = match &network {
+        Some(model) => Some(probabilities(
+            model,
+            &test,
+            options.max_source_tokens,
+            terminal,
+        )?),
+        None => None,
+    };
 
     terminal.note("translating");
-    let translations = match args.device.device.as_str() {
-        "cpu" => cpu_translator(&args.model, args.decoding.compute, options)?.translate(&test.src),
-        _ => model.translator(options)?.translate(&test.src),
+    let translations = match &network {
+        Some(model) if args.device.device != "cpu" => {
+            model.translator(options)?.translate(&test.src)
+        }
+        _ => choice
+            .translator(args.decoding.compute, options)?
+            .translate(&test.src),
     };
     let mut notices = Notices::default();
     let mut hypotheses = Vec::with_capacity(test.len());
@@ -113,33 +113,71 @@ pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
     report(
         &args,
         hypotheses.len(),
-        &probabilities,
+        probabilities.as_ref(),
         &bleu,
         &scorer.signature().to_string(),
     )
 }
 
+impl EvaluateArgs {
+    /// The network that knows probabilities; nothing if the weights are int8, with which only the CPU's own
+    /// model computes.
+    fn network(&self, choice: &Choice, terminal: &Terminal) -> anyhow::Result<Option<LoadedModel>> {
+        let int8 = choice.open()?.weights()?.is_int8();
+        match choice {
+            Choice::Directory(path) if !int8 => {
+                LoadedModel::open(path, &self.device.device).map(Some)
+            }
+            _ if self.device.device != "cpu" => {
+                let problem = "int8 models are for the CPU: leave out --device".to_owned();
+                Err(Ending::Usage(problem).into())
+            }
+            _ => {
+                terminal.note("the weights are int8: no loss, no perplexity");
+                Ok(None)
+            }
+        }
+    }
+}
+
+fn probabilities(
+    model: &LoadedModel,
+    test: &ParallelCorpus,
+    longest: usize,
+    terminal: &Terminal,
+) -> anyhow::Result<Evaluation> {
+    let lines = count(test.len());
+    terminal.note(format_args!("measuring the loss of {lines} lines"));
+    let LoadedModel {
+        config,
+        tokenizers,
+        network,
+    } = model;
+    let found = evaluation::evaluate(network, config, tokenizers, &test.src, &test.tgt, longest)?;
+    if found.left_out > 0 {
+        let pairs = plural(found.left_out, "pair is", "pairs are");
+        terminal.warn(format_args!(
+            "{pairs} not in the loss: a side is empty or too long (--max-source-length)"
+        ));
+    }
+    Ok(found)
+}
+
 fn report(
     args: &EvaluateArgs,
     lines: usize,
-    probabilities: &Evaluation,
+    probabilities: Option<&Evaluation>,
     bleu: &Bleu,
     signature: &str,
 ) -> anyhow::Result<()> {
-    let Evaluation {
-        loss,
-        perplexity,
-        tokens,
-        left_out,
-    } = *probabilities;
     let mut output = Output::stdout();
     if args.json {
         let record = json!({
             "lines": lines,
-            "loss": loss,
-            "perplexity": perplexity,
-            "tokens": tokens,
-            "left_out": left_out,
+            "loss": probabilities.map(|found| found.loss),
+            "perplexity": probabilities.map(|found| found.perplexity),
+            "tokens": probabilities.map(|found| found.tokens),
+            "left_out": probabilities.map(|found| found.left_out),
             "bleu": {
                 "score": bleu.score,
                 "precisions": bleu.precisions,
@@ -151,14 +189,15 @@ fn report(
         });
         writeln!(output, "{record}")?;
     } else {
-        writeln!(
-            output,
-            "lines       {} ({} target tokens)",
-            count(lines),
-            count(tokens)
-        )?;
-        writeln!(output, "loss        {loss:.4}")?;
-        writeln!(output, "perplexity  {perplexity:.3}")?;
+        match probabilities {
+            None => writeln!(output, "lines       {}", count(lines))?,
+            Some(found) => {
+                let (lines, tokens) = (count(lines), count(found.tokens));
+                writeln!(output, "lines       {lines} ({tokens} target tokens)")?;
+                writeln!(output, "loss        {:.4}", found.loss)?;
+                writeln!(output, "perplexity  {:.3}", found.perplexity)?;
+            }
+        }
         writeln!(output, "BLEU        {:.2}  {}", bleu.score, bleu.verbose())?;
         writeln!(output, "signature   {signature}")?;
     }

@@ -36,7 +36,7 @@ pub enum Command {
     Attention(attention::AttentionArgs),
     /// Draw positions, learning rates, label smoothing and training runs
     Plot(plot::PlotArgs),
-    /// Show what a model directory or a training run holds
+    /// Show what a model directory or a training run holds, or list the built-in models
     Info(info::InfoArgs),
     /// Train a tokenizer, or use one
     Tokenizer(tokenizer::TokenizerArgs),

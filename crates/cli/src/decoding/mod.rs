@@ -7,10 +7,11 @@ pub mod notices;
 
 use attentive_runtime::cpu::Compute;
 use attentive_runtime::search::{Method, Sampling, SearchOptions};
-use attentive_runtime::translator::{Repetition, TranslatorOptions};
+use attentive_runtime::translator::{Lines, Repetition, TranslatorOptions};
 use clap::{Args, ValueEnum};
 
 use crate::arguments::positive;
+use crate::model::Choice;
 
 /// How to search for translations.
 #[derive(Debug, Args)]
@@ -59,6 +60,28 @@ impl From<ComputeKind> for Compute {
             ComputeKind::Auto => Compute::Auto,
             ComputeKind::F32 => Compute::F32,
             ComputeKind::Int8 => Compute::Int8,
+        }
+    }
+}
+
+/// What a line is.
+#[derive(Debug, Args)]
+pub struct LinesArgs {
+    /// Translate each sentence of a line for itself, and keep web addresses, emoji and CAPITALS
+    /// [default with a built-in model]
+    #[arg(long = "sentences", conflicts_with = "whole_lines")]
+    by_sentence: bool,
+    /// Translate each line as it stands, as a single sentence [default with a model directory]
+    #[arg(long)]
+    whole_lines: bool,
+}
+
+impl LinesArgs {
+    /// What a line is for this model.
+    pub fn of(&self, model: &Choice) -> Lines {
+        match (self.by_sentence, self.whole_lines, model) {
+            (true, _, _) | (false, false, Choice::BuiltIn(_)) => Lines::Typed,
+            (false, true, _) | (false, false, Choice::Directory(_)) => Lines::Whole,
         }
     }
 }

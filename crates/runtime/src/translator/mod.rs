@@ -25,6 +25,7 @@
 //! ```
 //!
 //! - `options` says how to translate, `translation` what comes back.
+//! - `typed` turns what people type into sentences, and their translations into lines again.
 //! - `source` turns lines into tokens and batches, `parallel` spreads these over threads.
 //! - `repetition` notices a model that goes round in circles, `alignment` says which word comes
 //!   from which.
@@ -37,6 +38,7 @@ mod parallel;
 mod repetition;
 mod source;
 mod translation;
+mod typed;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -46,7 +48,7 @@ use crate::error::{Result, RuntimeError};
 use crate::model_dir::{ModelDir, Tokenizers};
 use crate::search::{Hypothesis, SearchModel, SearchOptions, search, search_after};
 
-pub use options::{Repetition, TranslatorOptions};
+pub use options::{Lines, Repetition, TranslatorOptions};
 pub use source::{Line, WithPrefix};
 pub use translation::{Alternative, Translation};
 
@@ -145,6 +147,16 @@ impl<M: SearchModel> Translator<M> {
 impl<M: SearchModel + Send + Sync> Translator<M> {
     /// One translation for each line, in the same order.
     pub fn translate<L: Line + Sync>(&self, lines: &[L]) -> Vec<Translation> {
+        match self.options.lines {
+            Lines::Whole => self.translate_whole(lines),
+            Lines::Typed => typed::translate(lines, self.options.alignments, |sentences| {
+                self.translate_whole(sentences)
+            }),
+        }
+    }
+
+    /// Lines that are sentences.
+    fn translate_whole<L: Line + Sync>(&self, lines: &[L]) -> Vec<Translation> {
         let chunks: Vec<&[L]> = lines.chunks(LINES_TO_CUT).collect();
         let sources = in_parallel(self.threads, &chunks, |lines| {
             let cut = |line| Source::new(line, &self.tokenizers, &self.options);

@@ -7,6 +7,8 @@ use crate::search::{Method, SearchOptions};
 /// How to translate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TranslatorOptions {
+    /// What a line is.
+    pub lines: Lines,
     /// How to search.
     pub search: SearchOptions,
     /// Longer sources are cut here, and their [`Translation`](super::Translation) says so; counts
@@ -31,6 +33,17 @@ pub struct TranslatorOptions {
     pub alignments: bool,
 }
 
+/// What a line is, and so how it is translated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lines {
+    /// A sentence, as in the files that models learn from: it is translated as it stands.
+    Whole,
+    /// What somebody typed: any number of sentences, each translated for itself; web addresses, emoji
+    /// and the like are kept as they are; A SENTENCE IN CAPITALS is read in small letters and
+    /// answered in capitals; a sentence without a word is copied.
+    Typed,
+}
+
 /// What to do about translations that say the same again and again, where the source does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repetition {
@@ -43,6 +56,7 @@ pub enum Repetition {
 impl Default for TranslatorOptions {
     fn default() -> Self {
         Self {
+            lines: Lines::Whole,
             search: SearchOptions::default(),
             max_source_tokens: 512,
             batch_sentences: None,

@@ -9,13 +9,14 @@ use crate::search::Finish;
 pub struct Translation {
     /// The best translation; empty for an empty line.
     pub text: String,
-    /// Its length-normalised log-probability, by which alternatives are ranked.
+    /// Its length-normalised log-probability, by which alternatives are ranked; the mean over the
+    /// sentences of a typed line ([`Lines::Typed`](super::Lines)), as two are no worse than one.
     pub score: f64,
-    /// Its log-probability.
+    /// Its log-probability, of all sentences together.
     pub log_prob: f64,
     /// Why it ends where it ends.
     pub finished: Finish,
-    /// Its tokens as people read them, if they were asked for.
+    /// Its tokens as people read them (and the model wrote them), if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<Vec<String>>,
     /// Pairs of a source word and the target word that comes from it, both counted from 0, if they
@@ -49,7 +50,7 @@ pub struct Alternative {
 
 impl Translation {
     /// The translation of an empty line.
-    pub(super) fn empty() -> Self {
+    pub fn empty() -> Self {
         Self {
             text: String::new(),
             score: 0.0,

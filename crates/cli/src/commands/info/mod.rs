@@ -1,7 +1,9 @@
-//! `attentive info`: what a model directory or a training run holds.
+//! `attentive info`: what a model directory, a training run or a built-in model holds.
 //!
 //! [`Description::of`] gathers it; [`text`] is what people read, the rest here what programs read.
+//! [`built_in`] lists the models that are part of the program.
 
+mod built_in;
 mod text;
 
 use std::fs;
@@ -18,6 +20,7 @@ use attentive_train::state::TrainState;
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::model::Choice;
 use crate::output::Output;
 use crate::terminal::Colours;
 
@@ -25,9 +28,10 @@ use crate::terminal::Colours;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct InfoArgs {
-    /// A model directory, a checkpoint or a training run
-    #[arg(value_name = "DIR")]
-    directory: PathBuf,
+    /// A model directory, a checkpoint, a training run or a built-in model [default: lists the
+    /// built-in models]
+    #[arg(value_name = "MODEL")]
+    model: Option<PathBuf>,
     /// One JSON object instead of text
     #[arg(long)]
     json: bool,
@@ -35,23 +39,29 @@ pub struct InfoArgs {
 
 const EXAMPLES: &str = "\
 Examples:
+  attentive info
+  attentive info de-en
   attentive info runs/reverse
   attentive info runs/reverse/best --json";
 
 /// Shows it.
 pub fn run(args: InfoArgs) -> anyhow::Result<()> {
-    let description = Description::of(&args.directory)?;
+    let colours = Colours::of_stdout();
     let mut output = Output::stdout();
-    match args.json {
-        true => writeln!(output, "{:#}", description.json())?,
-        false => write!(output, "{}", description.text(Colours::of_stdout()))?,
+    match (&args.model, args.json) {
+        (None, true) => writeln!(output, "{:#}", built_in::json()?)?,
+        (None, false) => write!(output, "{}", built_in::text(colours)?)?,
+        (Some(model), true) => writeln!(output, "{:#}", Description::of(model)?.json())?,
+        (Some(model), false) => write!(output, "{}", Description::of(model)?.text(colours))?,
     }
     output.finish()
 }
 
-/// Everything that is known about a directory.
+/// Everything that is known about a model.
 struct Description {
     model: ModelDir,
+    /// What its authors say about it, if it is a built-in one.
+    card: Option<&'static str>,
     weights_bytes: u64,
     /// Where training stood when the model was saved, if it was trained here.
     state: Option<TrainState>,
@@ -67,21 +77,23 @@ struct Run {
 }
 
 impl Description {
-    fn of(directory: &Path) -> anyhow::Result<Self> {
-        let model = ModelDir::open(directory)?;
-        let weights = model.path.join("model.safetensors");
-        let weights_bytes = fs::metadata(&weights)
-            .with_context(|| format!("cannot read {}", weights.display()))?
-            .len();
-        let has_state = model.path.join("state.json").is_file();
-        let state = has_state
-            .then(|| TrainState::load(&model.path))
-            .transpose()?;
+    fn of(given: &Path) -> anyhow::Result<Self> {
+        let choice = Choice::of(given);
+        let model = choice.open()?;
+        let (card, state, run) = match &choice {
+            Choice::BuiltIn(built_in) => (Some(built_in.card()), None, None),
+            Choice::Directory(directory) => {
+                let has_state = model.path.join("state.json").is_file();
+                let state = has_state.then(|| TrainState::load(&model.path));
+                (None, state.transpose()?, Run::of(directory)?)
+            }
+        };
         Ok(Self {
+            weights_bytes: model.weights_bytes()?,
             model,
-            weights_bytes,
+            card,
             state,
-            run: Run::of(directory)?,
+            run,
         })
     }
 
@@ -104,6 +116,9 @@ impl Description {
                 "tgt": tokenizer(&tokenizers.tgt),
             },
         });
+        if let Some(card) = self.card {
+            object["card"] = card.into();
+        }
         if let Some(state) = &self.state {
             object["trained"] = scores_json(state);
         }

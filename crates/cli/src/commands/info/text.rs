@@ -24,6 +24,9 @@ impl Description {
         if let Some(run) = &self.run {
             run.rows(&mut table);
         }
+        if let Some(card) = self.card {
+            table.text.push_str(&format!("\n{}\n", card.trim()));
+        }
         table.text
     }
 

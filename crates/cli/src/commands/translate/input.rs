@@ -1,9 +1,12 @@
 //! The lines to translate: sentences on the command line, a file, or standard input; and what their
 //! translations must start with.
 //!
+//! The first lines can be looked at before they are read ([`Input::look_ahead`]), to find out their language.
+//!
 //! What is typed is answered line by line. Everything else is read in windows: large enough that lines
 //! of similar length find each other, small enough that an endless pipe needs no endless memory.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -39,6 +42,8 @@ pub struct InputArgs {
 /// The lines, one at a time.
 pub struct Input {
     lines: Box<dyn Iterator<Item = Result<String, TextError>>>,
+    /// Lines that were looked at but not read yet.
+    ahead: VecDeque<Result<String, TextError>>,
     prefixes: Prefixes,
     read: usize,
     /// When lines are answered.
@@ -98,20 +103,48 @@ impl Input {
         prefixes: Prefixes,
     ) -> Self {
         Self {
-            lines: Box::new(lines),
+            // After its end, a terminal would be asked again.
+            lines: Box::new(lines.fuse()),
+            ahead: VecDeque::new(),
             prefixes,
             read: 0,
             pace: Pace::Window,
             bytes: None,
         }
     }
+
+    /// The text of the first lines, which stay to be read. Whoever waits for an answer to each line
+    /// has written one line.
+    pub fn look_ahead(&mut self) -> String {
+        let lines = match self.pace {
+            Pace::Line => 1,
+            Pace::Window => usize::MAX,
+        };
+        let mut text = String::new();
+        while self.ahead.len() < lines && text.len() < BYTES_AHEAD {
+            let Some(line) = self.lines.next() else { break };
+            let is_last = line.is_err();
+            if let Ok(line) = &line {
+                text.push_str(line);
+                text.push('\n');
+            }
+            self.ahead.push_back(line);
+            if is_last {
+                break;
+            }
+        }
+        text
+    }
 }
+
+/// So much text is enough to tell its language.
+const BYTES_AHEAD: usize = 1 << 16;
 
 impl Iterator for Input {
     type Item = anyhow::Result<WithPrefix>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let text = match self.lines.next()? {
+        let text = match self.ahead.pop_front().or_else(|| self.lines.next())? {
             Ok(text) => text,
             Err(error) => return Some(Err(error.into())),
         };
@@ -179,6 +212,30 @@ mod tests {
         let input = Input::new(sentences(&given), Prefixes::All("x".to_owned()));
         let expected = ["a b", "", "c", "d"].map(|text| (text.to_owned(), "x".to_owned()));
         assert_eq!(texts(input), expected);
+    }
+
+    #[test]
+    fn lines_that_were_looked_at_are_still_read() {
+        let given = ["a".to_owned(), "b\nc".to_owned()];
+        for (pace, seen) in [(Pace::Window, "a\nb\nc\n"), (Pace::Line, "a\n")] {
+            let mut input = Input::new(sentences(&given), Prefixes::All(String::new()));
+            input.pace = pace;
+            assert_eq!(input.look_ahead(), seen);
+            let read: Vec<String> = texts(input).into_iter().map(|(text, _)| text).collect();
+            assert_eq!(read, ["a", "b", "c"]);
+        }
+    }
+
+    #[test]
+    fn a_pipe_without_an_end_is_looked_at_for_a_while_only() {
+        let mut read = 0;
+        let endless = std::iter::repeat_with(move || {
+            read += 1;
+            assert!(read < 10_000, "it should have seen enough");
+            Ok("many words".to_owned())
+        });
+        let mut input = Input::new(endless, Prefixes::All(String::new()));
+        assert!(input.look_ahead().len() >= BYTES_AHEAD);
     }
 
     #[test]

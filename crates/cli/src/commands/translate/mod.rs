@@ -1,9 +1,10 @@
 //! `attentive translate`: lines in, exactly as many answers out, in the same order.
 //!
-//! [`input`] gives the lines, the library's translator answers window by window, [`answers`] writes,
-//! and [`progress`] shows how far it is.
+//! [`input`] gives the lines, [`direction`] finds a model if none was named, the library's translator
+//! answers window by window, [`answers`] writes, and [`progress`] shows how far it is.
 
 mod answers;
+mod direction;
 mod input;
 mod progress;
 
@@ -11,17 +12,18 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use attentive_runtime::search::SearchModel;
-use attentive_runtime::translator::{Translator, TranslatorOptions};
+use attentive_runtime::translator::{Translation, Translator, TranslatorOptions};
 use clap::Args;
 
 use crate::arguments::{DeviceArg, positive};
 use crate::decoding::notices::Notices;
-use crate::decoding::{ComputeKind, DecodingArgs, SamplingArgs};
+use crate::decoding::{ComputeKind, DecodingArgs, LinesArgs, SamplingArgs};
 use crate::exit::Ending;
-use crate::model::{LoadedModel, cpu_translator};
+use crate::model::{Choice, LoadedModel};
 use crate::output::Output;
 use crate::terminal::Terminal;
 use answers::Form;
+use direction::DirectionArgs;
 use input::{Input, InputArgs, Pace};
 use progress::Progress;
 
@@ -29,11 +31,16 @@ use progress::Progress;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct TranslateArgs {
-    /// A model directory, or a training run (its best model)
-    #[arg(long, short, value_name = "DIR")]
-    model: PathBuf,
+    /// A model directory, a training run (its best model), or a built-in model (de-en, en-de)
+    /// [default: the built-in model for the language of the text]
+    #[arg(long, short, value_name = "MODEL")]
+    model: Option<PathBuf>,
+    #[command(flatten)]
+    direction: DirectionArgs,
     #[command(flatten)]
     input: InputArgs,
+    #[command(flatten)]
+    lines: LinesArgs,
     /// Where to write [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -59,32 +66,51 @@ pub struct TranslateArgs {
 
 const EXAMPLES: &str = "\
 Examples:
+  attentive translate \"Guten Morgen, wie geht es dir?\"
+  attentive translate \"How are you? See https://example.org :-)\" \"ALL GOOD!\"
+  attentive translate --to de -i letter.txt -o brief.txt
   attentive translate --model runs/multi30k-small \"Ein Hund rennt.\" \"Zwei Katzen schlafen.\"
   attentive translate --model runs/multi30k-small -i test.de -o test.en --beam 8
   zcat big.de.gz | attentive translate --model small-int8 > big.en
   attentive translate --model small-int8 --prefix \"A dog\" --alignments \"Ein Hund rennt.\"
-  attentive translate --model runs/multi30k-small --sample --temperature 0.8 --alternatives 3 \"Hallo!\"
+  attentive translate --sample --temperature 0.8 --alternatives 3 \"Hallo, alle zusammen!\"
+
+Without --model, German becomes English and English becomes German: the language is found out once,
+from all sentences or the beginning of the input (from its first line, if lines are answered at once).
 
 Every line gives one line (with --alternatives up to N lines), in the same order; an empty line
 stays empty. Files of any size are translated in constant memory. Lines are counted from 1, words
-from 0. Scores are log-probabilities divided by length^alpha: nearer to 0 is better.";
+from 0. Scores are log-probabilities divided by length^alpha: nearer to 0 is better. The score of
+several sentences in a line is their mean.";
 
 /// Translates.
 pub fn run(args: TranslateArgs, terminal: &Terminal) -> anyhow::Result<()> {
     without_huge_pages();
-    let input = args.input.open(terminal)?;
-    let options = args.options(&input);
-    let device = args.device.device.as_str();
-    if device == "cpu" {
-        let translator = cpu_translator(&args.model, args.decoding.compute, options)?;
-        return answer(&args, &translator, input, terminal);
+    let asked = args.asked()?;
+    let mut input = args.input.open(terminal)?;
+    let mut options = args.options(&input);
+    let mut answers = Answers::begin(&args, &input, options.window, terminal)?;
+    let choice = match asked {
+        Some(choice) => choice,
+        None => Choice::BuiltIn(direction::found_out(&mut input, &mut answers)?),
+    };
+    options.lines = args.lines.of(&choice);
+    let (device, compute) = (args.device.device.as_str(), args.decoding.compute);
+    match &choice {
+        _ if device == "cpu" => answers.to(input, &choice.translator(compute, options)?),
+        Choice::BuiltIn(_) => Err(only_for_the_cpu("built-in models are")),
+        Choice::Directory(_) if args.alignments || compute != ComputeKind::Auto => {
+            Err(only_for_the_cpu("--alignments and --compute are"))
+        }
+        Choice::Directory(path) => {
+            let model = LoadedModel::open(path, device)?;
+            answers.to(input, &model.translator(options)?)
+        }
     }
-    if args.alignments || args.decoding.compute != ComputeKind::Auto {
-        let problem = "--alignments and --compute are for the CPU: leave out --device".to_owned();
-        return Err(Ending::Usage(problem).into());
-    }
-    let model = LoadedModel::open(&args.model, device)?;
-    answer(&args, &model.translator(options)?, input, terminal)
+}
+
+fn only_for_the_cpu(what: &str) -> anyhow::Error {
+    Ending::Usage(format!("{what} for the CPU: leave out --device")).into()
 }
 
 /// Translating needs little memory in many pieces, and huge pages round each up to two megabytes:
@@ -97,38 +123,82 @@ fn without_huge_pages() {
     }
 }
 
-fn answer<M: SearchModel + Send + Sync>(
-    args: &TranslateArgs,
-    translator: &Translator<M>,
-    input: Input,
-    terminal: &Terminal,
-) -> anyhow::Result<()> {
-    let mut output = Output::open(args.output.as_deref())?;
-    let form = args.form();
-    let mut progress = Progress::new(&output, input.bytes, terminal);
-    let mut notices = Notices::default();
-    let window = translator.options().window;
-    let mut line = 0;
-    translator.translate_stream(input, |source, translation| {
-        line += 1;
-        if let Some(warning) = notices.add(line, &translation) {
-            progress.suspend(|| terminal.warn(warning));
+/// The answers so far, and everything that is done with the next one.
+struct Answers<'a> {
+    form: Form,
+    output: Output,
+    /// After so many lines, whoever reads a pipe should get what is done.
+    window: usize,
+    line: usize,
+    progress: Progress,
+    notices: Notices,
+    terminal: &'a Terminal,
+}
+
+impl<'a> Answers<'a> {
+    fn begin(
+        args: &TranslateArgs,
+        input: &Input,
+        window: usize,
+        terminal: &'a Terminal,
+    ) -> anyhow::Result<Self> {
+        let output = Output::open(args.output.as_deref())?;
+        Ok(Self {
+            form: args.form(),
+            progress: Progress::new(&output, input.bytes, terminal),
+            output,
+            window,
+            line: 0,
+            notices: Notices::default(),
+            terminal,
+        })
+    }
+
+    /// Answers all lines.
+    fn to<M: SearchModel + Send + Sync>(
+        mut self,
+        input: Input,
+        translator: &Translator<M>,
+    ) -> anyhow::Result<()> {
+        translator.translate_stream(input, |source, translation| {
+            self.add(&source.text, &translation)
+        })?;
+        self.progress.finish();
+        self.output.finish()?;
+        self.notices.tell(self.terminal);
+        Ok(())
+    }
+
+    /// Says something between the answers.
+    fn say(&self, say: impl FnOnce(&Terminal)) {
+        self.progress.suspend(|| say(self.terminal));
+    }
+
+    /// Answers the next line.
+    fn add(&mut self, source: &str, translation: &Translation) -> anyhow::Result<()> {
+        self.line += 1;
+        if let Some(warning) = self.notices.add(self.line, translation) {
+            self.say(|terminal| terminal.warn(warning));
         }
-        form.write(&mut output, line, &source.text, &translation)?;
-        // Whoever reads a pipe should get what is done.
-        if line % window == 0 {
-            output.flush()?;
+        self.form
+            .write(&mut self.output, self.line, source, translation)?;
+        if self.line.is_multiple_of(self.window) {
+            self.output.flush()?;
         }
-        progress.add(&source.text);
-        anyhow::Ok(())
-    })?;
-    progress.finish();
-    output.finish()?;
-    notices.tell(terminal);
-    Ok(())
+        self.progress.add(source);
+        Ok(())
+    }
 }
 
 impl TranslateArgs {
+    /// The model that the arguments name; nothing if the text must decide.
+    fn asked(&self) -> Result<Option<Choice>, Ending> {
+        match &self.model {
+            Some(model) => Ok(Some(Choice::of(model))),
+            None => Ok(self.direction.asked()?.map(Choice::BuiltIn)),
+        }
+    }
+
     fn options(&self, input: &Input) -> TranslatorOptions {
         let mut options = self.decoding.options(self.alternatives.unwrap_or(1));
         self.sampling.apply(&mut options.search);

@@ -61,7 +61,12 @@ impl Progress {
     }
 
     /// Takes the bar away.
-    pub fn finish(self) {
+    pub fn finish(self) {}
+}
+
+/// Also when something went wrong, so that the message does not stand beside a bar.
+impl Drop for Progress {
+    fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
 }
