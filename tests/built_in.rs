@@ -109,9 +109,9 @@ fn addresses_and_emoji_come_through_unchanged() {
     for item in kept {
         assert_eq!(found.matches(item).count(), 1, "{item} in {found}");
     }
-    let copied = translate(&["😀", "https://example.org", "42", "- 3,5 -"]);
+    let copied = translate(&["😀", "https://example.org", "42", "3,5 - 1"]);
     assert_eq!(copied.stderr, "");
-    assert_eq!(copied.good(), "😀\nhttps://example.org\n42\n- 3,5 -\n");
+    assert_eq!(copied.good(), "😀\nhttps://example.org\n42\n3,5 - 1\n");
 }
 
 #[test]

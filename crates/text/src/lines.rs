@@ -51,7 +51,7 @@ impl LineReader {
 
     /// Reads from any source; `name` stands for the file in errors.
     pub fn from_read(mut source: impl Read + Send + 'static, name: &Path) -> Result<Self> {
-        let head = first_two_bytes(&mut source).map_err(|source| TextError::Read {
+        let head = head(&mut source).map_err(|source| TextError::Read {
             path: name.to_path_buf(),
             line: 1,
             source,
@@ -123,10 +123,16 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const BUFFER: usize = 1 << 16;
 
-/// A pipe may hand over one byte at a time, so this reads until there are two or the end.
-fn first_two_bytes(source: &mut impl Read) -> io::Result<Vec<u8>> {
-    let mut head = Vec::with_capacity(2);
-    source.take(2).read_to_end(&mut head)?;
+/// As many bytes as it takes to know gzip. A pipe may hand over one byte at a time, or wait for the
+/// answer to a line that is one byte long, so the second is read only if the first can be gzip's.
+fn head(source: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(GZIP_MAGIC.len());
+    for expected in GZIP_MAGIC {
+        source.by_ref().take(1).read_to_end(&mut head)?;
+        if head.last() != Some(&expected) {
+            break;
+        }
+    }
     Ok(head)
 }
 
@@ -189,6 +195,23 @@ mod tests {
         let path = folder.path().join("no-telling-name.txt");
         std::fs::write(&path, gzip("schöne\nGrüße\n".as_bytes())).unwrap();
         assert_eq!(read_lines(&path).unwrap(), ["schöne", "Grüße"]);
+    }
+
+    #[test]
+    fn an_empty_first_line_is_given_before_the_next_byte_is_read() {
+        /// A pipe whose writer waits for an answer: reading on would never end.
+        struct Waiting(Cursor<&'static [u8]>);
+        impl Read for Waiting {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                match self.0.read(buffer)? {
+                    0 => panic!("nobody has written anything yet"),
+                    count => Ok(count),
+                }
+            }
+        }
+        let pipe = Waiting(Cursor::new(b"\n"));
+        let mut lines = LineReader::from_read(pipe, Path::new("in.txt")).unwrap();
+        assert_eq!(lines.next().unwrap().unwrap(), "");
     }
 
     #[test]
