@@ -129,7 +129,7 @@ fn point_ends(words: &str, after: &str) -> bool {
         return false;
     }
     let unsure = is_initial(word)
-        || is_ordinal(word)
+        || is_ordinal(word) && !BEFORE_NUMBERS.contains(&previous.trim_end_matches('.'))
         || is_roman(word)
         || is_acronym(word)
         || ABBREVIATIONS.contains(&word)

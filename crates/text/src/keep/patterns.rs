@@ -33,7 +33,8 @@ struct Kind {
     pattern: &'static str,
     /// What may stand before it.
     before: Before,
-    /// Where a match really ends, if it is one at all.
+    /// Where a match really ends, if it is one at all. A pattern whose matches can be refused must be
+    /// short, or a text of many near misses would take time that grows with its square.
     end: fn(&str) -> Option<usize>,
 }
 
@@ -49,8 +50,7 @@ impl Kind {
     fn accepts(&self, text: &str, range: Range<usize>) -> Option<usize> {
         let before = text[..range.start].chars().next_back();
         let fits = match self.before {
-            Before::Anything => true,
-            Before::NoWord => !before.is_some_and(is_word),
+            Before::Anything | Before::NoWord => true, // The expression has seen to it.
             Before::Space => before.is_none_or(char::is_whitespace),
         };
         let length = (self.end)(&text[range.clone()]).filter(|length| *length > 0)?;
@@ -139,12 +139,6 @@ static KINDS: [Kind; 21] = [
     // `#1` is a number and not a tag: it has a translation.
     kind("tag", r"\#[\p{L}_][\w-]*", Before::NoWord, all),
     kind(
-        "ip",
-        r"\d{1,3}(?:\.\d{1,3}){3}(?:[:/]\d{1,5})?\b|[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:]*[0-9A-Fa-f]",
-        Before::NoWord,
-        ip_address,
-    ),
-    kind(
         "iban",
         r"[A-Z]{2}\d{2}(?:[\ \u{A0}]?[A-Z0-9]{4}){2,7}(?:[\ \u{A0}]?[A-Z0-9]{1,3})?\b",
         Before::NoWord,
@@ -158,8 +152,14 @@ static KINDS: [Kind; 21] = [
         all,
     ),
     kind(
+        "ip",
+        r"\d{1,3}(?:\.\d{1,3}){3}(?:[:/]\d{1,5})?\b|[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:]{0,36}[0-9A-Fa-f]\b",
+        Before::NoWord,
+        ip_address,
+    ),
+    kind(
         "phone",
-        r"(?:\+\d|\(?0)[\d\ \u{A0}()/.-]{5,}\d\b|\(?\d{3}\)?[\ -]\d{3}-\d{4}\b",
+        r"(?:\+\d|\(?0)[\d\ \u{A0}()/.-]{5,24}\d\b|\(?\d{3}\)?[\ -]\d{3}-\d{4}\b",
         Before::NoWord,
         phone_number,
     ),
@@ -213,7 +213,13 @@ const EMOJI_RUN: &str = r"(?x:
 
 /// All kinds as one expression, so that the first place in the text wins and not the first kind.
 static ALL: LazyLock<Regex> = LazyLock::new(|| {
-    let group = |kind: &Kind| format!("(?P<{}>{})", kind.name, kind.pattern);
+    let group = |kind: &Kind| {
+        let before = match kind.before {
+            Before::NoWord => r"\b{start-half}",
+            Before::Anything | Before::Space => "",
+        };
+        format!("(?P<{}>{before}(?:{}))", kind.name, kind.pattern)
+    };
     let pattern: Vec<String> = KINDS.iter().map(group).collect();
     Regex::new(&pattern.join("|")).expect("the patterns are constants, and a test compiles them")
 });
@@ -228,25 +234,23 @@ fn without_space(found: &str) -> Option<usize> {
 
 /// The sentence's own punctuation is not part of an address: `(see www.example.com/a_(b)).`
 fn without_punctuation(found: &str) -> Option<usize> {
+    // How many brackets of each kind were closed and never opened.
+    let mut unopened = BRACKETS.map(|(open, close)| {
+        found.matches(close).count() as i64 - found.matches(open).count() as i64
+    });
     let mut address = found;
-    loop {
-        let last = address.chars().next_back()?;
-        let opening = match last {
-            ')' => Some('('),
-            ']' => Some('['),
-            '}' => Some('{'),
-            _ => None,
-        };
-        let superfluous = match opening {
-            Some(opening) => address.matches(last).count() > address.matches(opening).count(),
-            None => ".,;:!?…'’‘*_".contains(last),
-        };
-        if !superfluous {
-            return Some(address.len());
+    while let Some(last) = address.chars().next_back() {
+        match BRACKETS.iter().position(|(_, close)| *close == last) {
+            Some(kind) if unopened[kind] > 0 => unopened[kind] -= 1,
+            None if ".,;:!?…'’‘*_".contains(last) => {}
+            _ => break,
         }
         address = &address[..address.len() - last.len_utf8()];
     }
+    Some(address.len())
 }
+
+const BRACKETS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
 
 /// Four numbers up to 255, or what IPv6 allows; a port or a prefix length may follow the former.
 fn ip_address(found: &str) -> Option<usize> {
@@ -261,10 +265,6 @@ fn ip_address(found: &str) -> Option<usize> {
 fn phone_number(found: &str) -> Option<usize> {
     let digits = found.bytes().filter(u8::is_ascii_digit).count();
     (7..=15).contains(&digits).then_some(found.len())
-}
-
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
 }
 
 fn after_first_char(text: &str, at: usize) -> usize {

@@ -13,7 +13,7 @@ pub(super) fn is_foreign(text: &str, words: &[String]) -> bool {
     }
     let ours = words.iter().filter(|word| table::knows(word)).count();
     let foreign = words.iter().filter(|word| is_foreign_word(word)).count();
-    foreign > ours || foreign >= 2 && foreign * 3 >= words.len()
+    foreign > ours
 }
 
 /// A word of ours is never foreign, whoever else has it too: `die`, `er`, `on`, `de`.

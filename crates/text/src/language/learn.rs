@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use super::table::{self, EDGE, MOST, STEPS};
+use super::table::{self, EDGE, STEPS};
 use super::words;
 use crate::lines::read_lines;
 
@@ -26,6 +26,9 @@ const PARTS: usize = 4300;
 
 /// A word or a part that is rarer than this is left to its parts or left out.
 const RAREST: [f64; 2] = [8.0, 60.0];
+
+/// No single word decides more than this: ln(2000).
+const MOST: f64 = 7.6;
 
 /// How often something occurs in German and in English.
 type Counts = HashMap<String, [f64; 2]>;

@@ -12,35 +12,24 @@ pub(super) const EDGE: char = '_';
 /// The lengths of the parts that a word is cut into, its edges included.
 const PARTS: [usize; 3] = [2, 3, 4];
 
-/// No single word decides more than this: ln(2000).
-pub(super) const MOST: f64 = 7.6;
-
 /// The log-odds that a word is German and not English: positive is German.
 ///
 /// A word of the table counts as it is. Of any other the parts are asked; they overlap, so they are
-/// averaged and not added up, and count the more the longer the word is.
+/// averaged and not added up.
 pub(super) fn german(word: &str) -> f64 {
     let whole = format!("{EDGE}{word}{EDGE}");
     if let Some(odds) = TABLE.get(whole.as_str()) {
         return *odds;
     }
-    from_parts(&whole, |part| TABLE.get(part).copied())
+    let odds: Vec<f64> = parts(&whole)
+        .filter_map(|part| TABLE.get(part).copied())
+        .collect();
+    odds.iter().sum::<f64>() / odds.len().max(1) as f64
 }
 
 /// Whether the table has the whole word: it is a frequent one of German or English.
 pub(super) fn knows(word: &str) -> bool {
     TABLE.contains_key(format!("{EDGE}{word}{EDGE}").as_str())
-}
-
-/// What the parts of a word say of it, its edges included.
-fn from_parts(whole: &str, odds_of: impl Fn(&str) -> Option<f64>) -> f64 {
-    let odds: Vec<f64> = parts(whole).filter_map(odds_of).collect();
-    if odds.is_empty() {
-        return 0.0;
-    }
-    let mean = odds.iter().sum::<f64>() / odds.len() as f64;
-    let letters = whole.chars().count() - 2;
-    (mean * (letters as f64).sqrt()).clamp(-MOST, MOST)
 }
 
 /// All parts of a word with its edges: beginnings, middles, ends.
