@@ -70,6 +70,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         path,
         config,
         tokenizers,
+        ..
     } = ModelDir::open(&model)?;
     let device = device::parse("cpu")?;
     let network = Transformer::load(&config, &path.join("model.safetensors"), &device)?;

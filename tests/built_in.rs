@@ -30,10 +30,12 @@ fn lines(output: &str) -> Vec<&str> {
 
 #[test]
 fn without_a_model_the_language_of_the_text_decides() {
-    for (text, model) in [(GERMAN, "de-en"), (ENGLISH, "en-de")] {
-        let ran = translate(&[text]);
+    for (text, model, other) in [(GERMAN, "de-en", "en-de"), (ENGLISH, "en-de", "de-en")] {
+        let ran = translate(&["--scores", text]);
         assert_eq!(ran.stderr, "", "a pipe is told nothing");
-        assert_eq!(ran.good(), by(model, text));
+        let with = |model| translate(&["--scores", "--model", model, text]).good();
+        assert_ne!(with(model), with(other), "two models should not agree");
+        assert_eq!(ran.good(), with(model));
     }
     // All arguments together: a name alone says nothing.
     let together = translate(&["Berlin", GERMAN]).good();
@@ -50,8 +52,9 @@ fn either_language_is_enough_and_the_user_is_right() {
         (&["--from", "german", "--to", "en"], "de-en"),
     ] {
         for text in [GERMAN, ENGLISH] {
-            let found = translate(&[arguments, &[text]].concat()).good();
-            assert_eq!(found, by(model, text), "{arguments:?}");
+            let found = translate(&[arguments, &["--scores", text]].concat()).good();
+            let expected = translate(&["--model", model, "--scores", text]).good();
+            assert_eq!(found, expected, "{arguments:?}");
         }
     }
 }

@@ -53,6 +53,7 @@ fn the_json_holds_the_weights_of_the_forward_pass() {
         path,
         config,
         tokenizers,
+        ..
     } = ModelDir::open(&run).expect("a model");
     let cpu = device::parse("cpu").expect("always there");
     let network = Transformer::load(&config, &path.join("model.safetensors"), &cpu).expect("loads");
