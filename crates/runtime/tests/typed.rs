@@ -202,7 +202,7 @@ fn each_sentence_is_shown_alone_and_what_is_kept_is_not_shown() {
 fn scores_are_means_and_log_probabilities_sums_over_the_translated_sentences() {
     let translator = random(typed());
     let [first, second] = ["Ein Hund rennt.", "Wer ist da?"];
-    let alone = translator.translate(&[first, second]);
+    let alone = random(TranslatorOptions::default()).translate(&[first, second]);
     let joined = &translator.translate(&[format!("{first} 42. {second}")])[0];
     let [a, b] = &alone[..] else {
         panic!("two lines")
