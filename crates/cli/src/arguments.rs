@@ -23,6 +23,7 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
+  attentive translate \"Guten Morgen, wie geht es dir?\"
   attentive demo
   attentive train recipes/reverse.toml --out runs/reverse
   attentive translate --model runs/reverse \"a b c d\"

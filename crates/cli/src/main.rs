@@ -1,7 +1,7 @@
 //! The one binary: parses the command line, hands over to a command, turns the end into an exit code.
 //!
 //! - [`arguments`] is the command line, [`commands`] has a file for each command.
-//! - [`decoding`] turns options into a search, [`model`] a directory into a translator.
+//! - [`decoding`] turns options into a search, [`model`] a directory or a name into a translator.
 //! - [`output`] writes results, [`picture`] pictures, [`terminal`] talks to the person in front of it, [`progress`] shows
 //!   training at work, [`wording`] writes numbers the way people read them.
 //! - [`interrupt`] listens for Ctrl-C, [`exit`] says what the exit codes mean.
