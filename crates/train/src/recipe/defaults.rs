@@ -103,6 +103,7 @@ impl Default for ScheduleSection {
             learning_rate: 1e-3,
             warmup: 4000,
             total_steps: 0,
+            decay: 0,
             min_learning_rate: 0.0,
         }
     }

@@ -119,6 +119,22 @@ pub struct Model {
     pub norm_epsilon: f64,
 }
 
+/// `[augmentation]`: how often training sees a line in another form; see [`crate::augmentation`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Augmentation {
+    /// Probability that a subword is hidden where it would fit, so that a word is cut in many ways.
+    pub subword_dropout: f64,
+    /// Share of the source lines that are written in lower case.
+    pub lowercase: f64,
+    /// Share of the pairs that lose the punctuation mark at their end, on both sides.
+    pub no_punctuation: f64,
+    /// Share of the source lines with ae, oe, ue and ss for ä, ö, ü and ß.
+    pub plain_umlauts: f64,
+    /// Share of the pairs in which a mark stands for something that is copied.
+    pub marks: f64,
+}
+
 /// `[training]`: how long, in what portions, towards which loss.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -202,9 +218,11 @@ pub struct ScheduleSection {
     pub learning_rate: f64,
     /// Steps in which the rate grows from nothing to its highest; 0 for none (not with `noam`).
     pub warmup: usize,
-    /// Step at which `cosine` has come down to `min_learning_rate`.
+    /// Step at which `cosine` and `trapezoid` have come down to `min_learning_rate`.
     pub total_steps: usize,
-    /// `cosine` and `inverse_sqrt` do not fall below this after the warm-up.
+    /// Steps in which `trapezoid` comes down.
+    pub decay: usize,
+    /// `cosine`, `trapezoid` and `inverse_sqrt` do not fall below this after the warm-up.
     pub min_learning_rate: f64,
 }
 
@@ -228,6 +246,9 @@ pub enum ScheduleKind {
     InverseSqrt,
     /// Warm-up, then half a cosine down to `min_learning_rate` at `total_steps`.
     Cosine,
+    /// Warm-up, then `learning_rate`, and for the last `decay` steps straight down to
+    /// `min_learning_rate` at `total_steps`.
+    Trapezoid,
     /// Warm-up, then always `learning_rate`.
     Constant,
 }
