@@ -143,7 +143,10 @@ fn hiding_every_piece_leaves_characters_and_hiding_none_changes_nothing() {
     let single = |id: &u32| unigram.label(*id).chars().count() == 1;
     assert!(characters.iter().all(single), "{:?}", unigram.pieces(text));
     assert_eq!(characters.len(), 1 + text.chars().count());
-    assert_eq!(unigram.encode_hiding(text, &mut || false), unigram.encode(text));
+    assert_eq!(
+        unigram.encode_hiding(text, &mut || false),
+        unigram.encode(text)
+    );
     assert!(unigram.encode(text).len() < characters.len());
 }
 

@@ -584,13 +584,19 @@ mod tests {
             );
             assert!(form.src.len() >= plain.src.len());
         }
-        let other = subword_recipe(&dir, &["augmentation.subword_dropout=0.3", "training.seed=8"]);
+        let other = subword_recipe(
+            &dir,
+            &["augmentation.subword_dropout=0.3", "training.seed=8"],
+        );
         assert_ne!(epoch(0), corpus.of_epoch(&other, &tokenizers, 0));
     }
 
     #[test]
     fn the_forms_of_an_epoch_are_those_that_the_recipe_asks_for() {
-        let dir = folder(&[("a.de", "Tom läuft.\nTom rennt.\n"), ("a.en", "Tom runs.\nTom runs.\n")]);
+        let dir = folder(&[
+            ("a.de", "Tom läuft.\nTom rennt.\n"),
+            ("a.en", "Tom runs.\nTom runs.\n"),
+        ]);
         let recipe = subword_recipe(&dir, &["augmentation.lowercase=0.999999"]);
         let (tokenizers, corpus) = load(&recipe);
         let first = &corpus.of_epoch(&recipe, &tokenizers, 0)[0];
@@ -603,7 +609,10 @@ mod tests {
         let dir = folder(&[("a.de", "Tom läuft.\n"), ("a.en", "Tom runs.\n")]);
         let recipe = subword_recipe(&dir, &[]);
         let (tokenizers, corpus) = load(&recipe);
-        assert!(Arc::ptr_eq(&corpus.of_epoch(&recipe, &tokenizers, 4), &corpus.train));
+        assert!(Arc::ptr_eq(
+            &corpus.of_epoch(&recipe, &tokenizers, 4),
+            &corpus.train
+        ));
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::{
     batches::{self, Batch, Budget},
     corpus::Pair,
     events::{EpochReport, Event, Observer, Outcome, StepReport},
-    forward::{batch_loss, smoothing},
+    forward::{batch_loss, batch_loss_twice, smoothing},
     manifest::CheckpointKind,
     optimizer::{accumulate, clip_scale, global_norm},
     run_dir::Link,
@@ -139,7 +139,10 @@ impl Trainer<'_> {
         let mut pass = Pass::training(recipe.training.seed, number);
         let loss = with_precision(recipe.training.precision, || {
             let smoothing = smoothing(&recipe.training);
-            batch_loss(&snapshot.model, batch, smoothing, &mut pass)
+            match recipe.training.agreement {
+                0.0 => batch_loss(&snapshot.model, batch, smoothing, &mut pass),
+                weight => batch_loss_twice(&snapshot.model, batch, smoothing, weight, &mut pass),
+            }
         });
         let value = f64::from(loss.objective.clone().into_scalar::<f32>());
         let state = &mut snapshot.state;

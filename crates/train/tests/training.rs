@@ -2,7 +2,7 @@
 
 use attentive_nn::{
     models::transformer::Transformer,
-    ops::{AdamStep, adam_update},
+    ops::{AdamStep, SmoothedLoss, adam_update},
     parameters,
     pass::Pass,
 };
@@ -10,7 +10,7 @@ use attentive_runtime::config::{ModelConfig, Preset};
 use attentive_train::{
     batches::Batch,
     corpus::Pair,
-    forward::batch_loss,
+    forward::{batch_loss, batch_loss_twice},
     optimizer::{Gradients, accumulate, clip_scale, global_norm},
 };
 use burn::tensor::{Device, Tensor, TensorData};
@@ -32,6 +32,10 @@ fn pairs() -> Vec<Pair> {
 }
 
 fn model() -> Transformer {
+    model_with_dropout(0.0)
+}
+
+fn model_with_dropout(dropout: f64) -> Transformer {
     let config = ModelConfig {
         d_model: 16,
         d_ff: 32,
@@ -39,7 +43,7 @@ fn model() -> Transformer {
         kv_heads: 2,
         encoder_layers: 1,
         decoder_layers: 1,
-        dropout: 0.0,
+        dropout,
         ..Preset::Tiny.config(13, 13)
     };
     Transformer::new(&config, 1, &Device::flex().autodiff())
@@ -52,6 +56,25 @@ fn gradients(model: &Transformer, indices: &[usize]) -> (Gradients, usize) {
         parameters::gradients(model, loss.objective.backward()),
         batch.tgt_tokens(),
     )
+}
+
+#[test]
+fn two_looks_without_dropout_are_one_look_and_with_dropout_they_disagree() {
+    let model = model_with_dropout(0.3);
+    let batch = Batch::collect(&pairs(), &[0, 3, 5]);
+    let value = |loss: SmoothedLoss| loss.objective.into_scalar::<f32>();
+    let twice =
+        |weight, pass: &mut Pass| value(batch_loss_twice(&model, &batch, 0.1, weight, pass));
+    let once = value(batch_loss(&model, &batch, 0.1, &mut Pass::evaluation()));
+    let calm = twice(5.0, &mut Pass::evaluation());
+    assert!((once - calm).abs() < 1e-4 * once, "{once} and {calm}");
+    let noisy = |weight| twice(weight, &mut Pass::training(1, 1));
+    assert!(
+        noisy(5.0) > noisy(0.0) + 0.01,
+        "{} {}",
+        noisy(5.0),
+        noisy(0.0)
+    );
 }
 
 #[test]

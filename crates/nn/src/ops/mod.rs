@@ -4,6 +4,7 @@
 //! Neighbours: the layers and the trainer call these.
 
 mod adam;
+mod agreement;
 mod attention;
 #[cfg(target_arch = "x86_64")]
 mod bf16;
@@ -22,6 +23,7 @@ mod rows;
 mod simd;
 
 pub use adam::{AdamStep, adam_update, blend, sum_of_squares};
+pub use agreement::disagreement;
 pub(crate) use attention::attention;
 pub use dropout::dropout;
 pub use feed::{bias_relu_dropout, dropout_add};

@@ -175,6 +175,7 @@ fn check_training(recipe: &Recipe, found: &mut Found) {
     found.at_least("training.accumulate", training.accumulate, 1);
     found.at_least("training.log_every", training.log_every, 1);
     found.not_negative("training.max_minutes", training.max_minutes);
+    found.not_negative("training.agreement", training.agreement);
     found.not_negative("training.clip_norm", training.clip_norm);
     found.share("training.ema_decay", training.ema_decay);
     if training.loss == LossKind::LabelSmoothing {

@@ -74,6 +74,7 @@ impl Default for Training {
             accumulate: 1,
             loss: LossKind::LabelSmoothing,
             label_smoothing: 0.1,
+            agreement: 0.0,
             clip_norm: 0.0,
             ema_decay: 0.0,
             precision: Precision::F32,

@@ -157,6 +157,9 @@ pub struct Training {
     pub loss: LossKind,
     /// Probability that the smoothed target gives to all wrong words together.
     pub label_smoothing: f64,
+    /// Weight of the agreement between two looks at a batch with different dropout (R-Drop), which
+    /// takes twice the time; 0 for one look.
+    pub agreement: f64,
     /// Longest gradient, as a norm over all parameters; 0 for no limit.
     pub clip_norm: f64,
     /// Decay of the moving average of the weights, which is then validated; 0 for none.
@@ -373,28 +376,14 @@ impl Model {
 
 /// A list of files, or one file without the brackets.
 fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    struct OneOrMany;
-    impl<'de> serde::de::Visitor<'de> for OneOrMany {
-        type Value = Vec<String>;
-
-        fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-            f.write_str("a file name or a list of file names")
-        }
-
-        fn visit_str<E>(self, file: &str) -> Result<Self::Value, E> {
-            Ok(vec![file.to_owned()])
-        }
-
-        fn visit_seq<A: serde::de::SeqAccess<'de>>(
-            self,
-            mut seq: A,
-        ) -> Result<Self::Value, A::Error> {
-            let mut files = Vec::new();
-            while let Some(file) = seq.next_element()? {
-                files.push(file);
-            }
-            Ok(files)
-        }
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a file name or a list of file names")]
+    enum Files {
+        One(String),
+        Many(Vec<String>),
     }
-    deserializer.deserialize_any(OneOrMany)
+    Ok(match Files::deserialize(deserializer)? {
+        Files::One(file) => vec![file],
+        Files::Many(files) => files,
+    })
 }
