@@ -182,14 +182,10 @@ impl Trainer<'_> {
         let learning_rate = self.schedule.rate(step as usize);
         let scale = clip_scale(norm, recipe.training.clip_norm) / state.micro_tokens as f64;
         let taken = std::mem::take(gradients);
-        *model = optimizer.step(
-            model.clone(),
-            taken,
-            &recipe.optimizer,
-            step,
-            learning_rate,
-            scale,
-        );
+        *model = with_precision(recipe.training.precision, || {
+            let settings = &recipe.optimizer;
+            optimizer.step(model.clone(), taken, settings, step, learning_rate, scale)
+        });
         if let Some(ema) = ema {
             ema.update(model, step);
         }

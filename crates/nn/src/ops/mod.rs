@@ -19,6 +19,7 @@ mod learning_curve;
 mod linear;
 mod loss;
 mod matrix;
+mod orthogonal;
 mod rows;
 mod simd;
 
@@ -32,3 +33,4 @@ pub use layer_norm::layer_norm;
 pub use linear::{affine, project};
 pub use loss::{SmoothedLoss, smoothed_loss};
 pub use matrix::{Precision, with_precision};
+pub use orthogonal::orthogonalised;

@@ -205,6 +205,9 @@ pub enum OptimizerKind {
     /// Adam with decoupled weight decay (Loshchilov, Hutter 2019).
     #[serde(rename = "adamw")]
     AdamW,
+    /// For the matrices of the layers, steps that turn without stretching (Jordan et al. 2024); AdamW
+    /// for everything else.
+    Muon,
 }
 
 /// `[schedule]`: the learning rate as a function of the step; see [`crate::schedule`].
