@@ -95,7 +95,7 @@ const MOMENTUM: f64 = 0.95;
 const ADAM_STEP: f64 = 0.2;
 
 /// One step of Muon on a matrix (`shape`): the new values, and the momentum.
-fn muon_update(
+pub fn muon_update(
     values: Tensor<1>,
     gradient: Tensor<1>,
     momentum: Tensor<1>,
