@@ -8,6 +8,8 @@
 //! - [`tokenizer`] turns a line into token ids and ids into a line, with words or with subwords.
 //! - [`metrics`] scores translations: BLEU, chrF and TER as sacreBLEU computes them.
 //! - [`sentencepiece`] cuts text into pieces with a SentencePiece `.model` file.
+//! - [`language`] tells German from English, [`sentences`] cuts text into sentences, and [`keep`] hides
+//!   from the model what is to be copied: what people type becomes what models know.
 //! - [`special`] holds the four ids that every vocabulary starts with.
 //! - [`error`] holds the one error type; each message names the file, the line and the remedy.
 //!
@@ -24,10 +26,12 @@
 
 pub mod error;
 pub mod keep;
+pub mod language;
 pub mod lines;
 pub mod metrics;
 pub mod parallel;
 pub mod sentencepiece;
+pub mod sentences;
 pub mod special;
 pub mod tokenizer;
 

@@ -1,0 +1,69 @@
+//! How German or English a word is: the table of log-odds, and what is made of it.
+//!
+//! `learn` (a test) writes `table.txt` from Tatoeba's training text; [`super::detect`] adds up what
+//! [`german`] says of each word.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// The edge of a word in the table, so that `_sch` is a beginning and `ung_` an end.
+pub(super) const EDGE: char = '_';
+
+/// The lengths of the parts that a word is cut into, its edges included.
+const PARTS: [usize; 3] = [2, 3, 4];
+
+/// The log-odds that a word is German and not English: positive is German.
+///
+/// A word of the table counts as it is. Of any other the parts are asked; they overlap, so they are
+/// averaged and not added up.
+pub(super) fn german(word: &str) -> f64 {
+    let whole = format!("{EDGE}{word}{EDGE}");
+    if let Some(odds) = TABLE.get(whole.as_str()) {
+        return *odds;
+    }
+    let odds: Vec<f64> = parts(&whole)
+        .filter_map(|part| TABLE.get(part).copied())
+        .collect();
+    odds.iter().sum::<f64>() / odds.len().max(1) as f64
+}
+
+/// Whether the table has the whole word: it is a frequent one of German or English.
+pub(super) fn knows(word: &str) -> bool {
+    TABLE.contains_key(format!("{EDGE}{word}{EDGE}").as_str())
+}
+
+/// All parts of a word with its edges: beginnings, middles, ends.
+pub(super) fn parts(whole: &str) -> impl Iterator<Item = &str> {
+    let starts: Vec<usize> = whole
+        .char_indices()
+        .map(|(at, _)| at)
+        .chain([whole.len()])
+        .collect();
+    PARTS.into_iter().flat_map(move |length| {
+        let windows: Vec<(usize, usize)> = starts
+            .windows(length + 1)
+            .map(|window| (window[0], window[length]))
+            .collect();
+        windows.into_iter().map(|(start, end)| &whole[start..end])
+    })
+}
+
+/// The text of the table: after the header, lines of a number and of what has these log-odds.
+pub(super) const TEXT: &str = include_str!("table.txt");
+
+static TABLE: LazyLock<HashMap<&'static str, f64>> = LazyLock::new(|| {
+    let mut table = HashMap::new();
+    for line in TEXT.lines().filter(|line| !line.starts_with('#')) {
+        let mut fields = line.split(' ');
+        // The table is ours, and a test reads it: a line without a number would be a mistake.
+        let odds = fields.next().and_then(|odds| odds.parse::<f64>().ok());
+        debug_assert!(odds.is_some(), "no number: {line}");
+        for entry in fields {
+            table.insert(entry, odds.unwrap_or_default() / STEPS);
+        }
+    }
+    table
+});
+
+/// Log-odds are rounded to halves, and written as whole numbers.
+pub(super) const STEPS: f64 = 2.0;
