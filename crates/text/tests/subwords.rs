@@ -103,6 +103,15 @@ proptest! {
     }
 
     #[test]
+    fn whatever_is_hidden_the_string_comes_back(text in any_text(), choices: Vec<bool>) {
+        for tokenizer in TRAINED.iter() {
+            let mut choices = choices.iter().copied().cycle();
+            let ids = tokenizer.encode_hiding(&text, &mut || choices.next().unwrap_or(true));
+            prop_assert_eq!(tokenizer.decode(&ids), text.clone());
+        }
+    }
+
+    #[test]
     fn the_library_cuts_the_saved_file_alike(text in any_text()) {
         prop_assume!(!text.is_empty());
         for (ours, library) in TRAINED.iter().zip(LIBRARY.iter()) {
@@ -124,6 +133,21 @@ fn specials_come_first_and_then_every_byte_has_an_id() {
             assert!(tokenizer.id(&byte.to_string()).is_some(), "{byte:?}");
         }
     }
+}
+
+#[test]
+fn hiding_every_piece_leaves_characters_and_hiding_none_changes_nothing() {
+    let [_, unigram] = &TRAINED[..] else { panic!() };
+    let text = "Eine Frau läuft";
+    let characters = unigram.encode_hiding(text, &mut || true);
+    let single = |id: &u32| unigram.label(*id).chars().count() == 1;
+    assert!(characters.iter().all(single), "{:?}", unigram.pieces(text));
+    assert_eq!(characters.len(), 1 + text.chars().count());
+    assert_eq!(
+        unigram.encode_hiding(text, &mut || false),
+        unigram.encode(text)
+    );
+    assert!(unigram.encode(text).len() < characters.len());
 }
 
 #[test]

@@ -19,7 +19,7 @@ use attentive_train::{
     batches::{Batch, Budget, plan},
     corpus::CorpusText,
     forward::batch_loss,
-    optimizer::{Adam, global_norm},
+    optimizer::{Optimizer, global_norm},
 };
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
@@ -157,7 +157,7 @@ fn time(
         ..Preset::Small.config(work.vocab, work.vocab)
     };
     let mut model = Transformer::new(&config, 1, &Device::flex().autodiff());
-    let mut adam = Adam::default();
+    let mut optimizer = Optimizer::default();
     let optimizer = attentive_train::recipe::Optimizer::default();
     let (mut tokens, mut loss_sum, mut started) = (0, 0.0, Instant::now());
     for (index, rows) in work.batches.iter().enumerate() {
@@ -182,7 +182,7 @@ fn time(
         let norm = global_norm(&gradients) / rows.tokens as f64;
         assert!(norm.is_finite());
         let scale = 1.0 / rows.tokens as f64;
-        model = adam.step(
+        model = optimizer.step(
             model,
             gradients,
             &optimizer,

@@ -109,6 +109,18 @@ impl Batch {
         }
     }
 
+    /// Every row again, after all of them.
+    pub fn twice(&self) -> Self {
+        Batch {
+            src: self.src.repeat(2),
+            tgt: self.tgt.repeat(2),
+            src_lens: self.src_lens.repeat(2),
+            tgt_lens: self.tgt_lens.repeat(2),
+            pairs: self.pairs.repeat(2),
+            ..*self
+        }
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.pairs.len()

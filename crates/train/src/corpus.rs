@@ -5,6 +5,7 @@
 //! into numbers and reports what was left out. The pairs go to [`crate::batches`].
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use attentive_runtime::model_dir::Tokenizers;
 use attentive_text::lines::read_lines;
@@ -15,6 +16,7 @@ use rayon::prelude::*;
 
 use crate::error::{Result, TrainError};
 use crate::fingerprint::CorpusFingerprint;
+use crate::random::SplitMix64;
 use crate::recipe::Recipe;
 use crate::synthetic;
 
@@ -45,8 +47,10 @@ pub struct CorpusText {
 /// The sentence pairs of a run as numbers.
 #[derive(Debug, Clone)]
 pub struct Corpus {
-    /// Training pairs.
-    pub train: Vec<Pair>,
+    /// Training pairs as they stand in the files; see [`Corpus::of_epoch`].
+    pub train: Arc<Vec<Pair>>,
+    /// Training lines, if they take other forms in every epoch.
+    train_text: Option<ParallelCorpus>,
     /// Validation pairs.
     pub val: Vec<Pair>,
     /// Source lines of *all* validation pairs: BLEU leaves nothing out.
@@ -172,8 +176,10 @@ impl CorpusText {
     /// Turns every line into numbers; pairs with an empty or too long side are left out and counted.
     pub fn encode(self, recipe: &Recipe, tokenizers: &Tokenizers) -> Result<Corpus> {
         let longest = recipe.data.max_length;
-        let (train, train_report) = encode(&self.train, tokenizers, longest);
-        let (val, val_report) = encode(&self.val, tokenizers, longest);
+        let as_it_is =
+            |_, src: &str, tgt: &str| (tokenizers.src.encode(src), tokenizers.tgt.encode(tgt));
+        let (train, train_report) = encode(&self.train, longest, as_it_is);
+        let (val, val_report) = encode(&self.val, longest, as_it_is);
         let checks = [
             (&train, &train_report, "training"),
             (&val, &val_report, "validation"),
@@ -187,8 +193,10 @@ impl CorpusText {
                 });
             }
         }
+        let varies = !recipe.augmentation.is_off();
         Ok(Corpus {
-            train,
+            train: Arc::new(train),
+            train_text: varies.then_some(self.train),
             val,
             val_src: self.val.src,
             val_tgt: self.val.tgt,
@@ -196,6 +204,27 @@ impl CorpusText {
             val_report,
             fingerprint: self.fingerprint,
         })
+    }
+}
+
+impl Corpus {
+    /// The training pairs as an epoch sees them: always the same, unless the recipe's
+    /// `[augmentation]` gives the lines other forms in every epoch.
+    pub fn of_epoch(&self, recipe: &Recipe, tokenizers: &Tokenizers, epoch: u64) -> Arc<Vec<Pair>> {
+        let Some(text) = &self.train_text else {
+            return self.train.clone();
+        };
+        let (augmentation, seed) = (&recipe.augmentation, recipe.training.seed);
+        let form = |line: usize, src: &str, tgt: &str| {
+            let mut random = SplitMix64::new(&[seed, epoch, line as u64]);
+            let (src, tgt) = augmentation.vary(src, tgt, &mut random);
+            (
+                augmentation.encode(&tokenizers.src, &src, &mut random),
+                augmentation.encode(&tokenizers.tgt, &tgt, &mut random),
+            )
+        };
+        // What is too long in its new form is missing in this epoch only, and not worth a report.
+        Arc::new(encode(text, recipe.data.max_length, form).0)
     }
 }
 
@@ -273,12 +302,18 @@ fn append(corpus: &mut ParallelCorpus, more: ParallelCorpus) {
     corpus.tgt.extend(more.tgt);
 }
 
-fn encode(text: &ParallelCorpus, tokenizers: &Tokenizers, longest: usize) -> (Vec<Pair>, Report) {
+/// Encodes every pair of lines with `tokens`, which is given their number, too.
+fn encode(
+    text: &ParallelCorpus,
+    longest: usize,
+    tokens: impl Fn(usize, &str, &str) -> (Vec<u32>, Vec<u32>) + Sync,
+) -> (Vec<Pair>, Report) {
     let encoded: Vec<(Vec<u32>, Vec<u32>)> = text
         .src
         .par_iter()
         .zip(&text.tgt)
-        .map(|(src, tgt)| (tokenizers.src.encode(src), tokenizers.tgt.encode(tgt)))
+        .enumerate()
+        .map(|(line, (src, tgt))| tokens(line, src, tgt))
         .collect();
     let mut report = Report {
         read: encoded.len(),
@@ -519,6 +554,65 @@ mod tests {
         let found = before.differences(&changed);
         assert_eq!(found.len(), 1);
         assert!(found[0].contains("training target file a.en"), "{found:?}");
+    }
+
+    /// Words of many cuts, and enough of them for a vocabulary.
+    fn subword_recipe(dir: &tempfile::TempDir, overrides: &[&str]) -> Recipe {
+        let mut all = vec![
+            "tokenizer.kind=unigram",
+            "tokenizer.vocab_size=300",
+            "training.seed=7",
+        ];
+        all.extend(overrides);
+        recipe(dir, &all)
+    }
+
+    #[test]
+    fn every_epoch_sees_the_lines_in_other_forms_and_always_the_same_ones() {
+        let lines = "Der Hund bellt.\nDer Hund schläft.\nDer Hund rennt.\n".repeat(20);
+        let dir = folder(&[("a.de", &lines), ("a.en", &lines)]);
+        let recipe = subword_recipe(&dir, &["augmentation.subword_dropout=0.3"]);
+        let (tokenizers, corpus) = load(&recipe);
+        let epoch = |number| corpus.of_epoch(&recipe, &tokenizers, number);
+        assert_eq!(epoch(0), epoch(0));
+        assert_ne!(epoch(0), epoch(1));
+        assert_ne!(epoch(0), corpus.train);
+        for (form, plain) in epoch(3).iter().zip(corpus.train.iter()) {
+            assert_eq!(
+                tokenizers.src.decode(&form.src),
+                tokenizers.src.decode(&plain.src)
+            );
+            assert!(form.src.len() >= plain.src.len());
+        }
+        let other = subword_recipe(
+            &dir,
+            &["augmentation.subword_dropout=0.3", "training.seed=8"],
+        );
+        assert_ne!(epoch(0), corpus.of_epoch(&other, &tokenizers, 0));
+    }
+
+    #[test]
+    fn the_forms_of_an_epoch_are_those_that_the_recipe_asks_for() {
+        let dir = folder(&[
+            ("a.de", "Tom läuft.\nTom rennt.\n"),
+            ("a.en", "Tom runs.\nTom runs.\n"),
+        ]);
+        let recipe = subword_recipe(&dir, &["augmentation.lowercase=0.999999"]);
+        let (tokenizers, corpus) = load(&recipe);
+        let first = &corpus.of_epoch(&recipe, &tokenizers, 0)[0];
+        assert_eq!(tokenizers.src.decode(&first.src), "tom läuft.");
+        assert_eq!(tokenizers.tgt.decode(&first.tgt), "Tom runs.");
+    }
+
+    #[test]
+    fn without_augmentation_every_epoch_is_the_corpus() {
+        let dir = folder(&[("a.de", "Tom läuft.\n"), ("a.en", "Tom runs.\n")]);
+        let recipe = subword_recipe(&dir, &[]);
+        let (tokenizers, corpus) = load(&recipe);
+        assert!(Arc::ptr_eq(
+            &corpus.of_epoch(&recipe, &tokenizers, 4),
+            &corpus.train
+        ));
     }
 
     #[test]

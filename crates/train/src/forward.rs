@@ -5,7 +5,7 @@
 
 use attentive_nn::{
     models::transformer::Transformer,
-    ops::{SmoothedLoss, smoothed_loss},
+    ops::{SmoothedLoss, disagreement, smoothed_loss},
     pass::Pass,
 };
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -23,6 +23,25 @@ pub fn smoothing(training: &Training) -> f64 {
     }
 }
 
+/// The loss of a batch that is looked at twice with different dropout (R-Drop, Liang et al. 2021):
+/// the mean of both losses and, `weight` times, a quarter of the symmetric divergence between both
+/// predictions; that is half of the paper's loss, so that it is still one of `tgt_tokens` tokens.
+pub fn batch_loss_twice(
+    model: &Transformer,
+    batch: &Batch,
+    smoothing: f64,
+    weight: f64,
+    pass: &mut Pass,
+) -> SmoothedLoss {
+    let (logits, predicted) = predictions(model, &batch.twice(), pass);
+    let apart = disagreement(logits.clone(), &predicted[..predicted.len() / 2]);
+    let loss = smoothed_loss(logits, &predicted, smoothing);
+    SmoothedLoss {
+        objective: loss.objective.mul_scalar(0.5) + apart.mul_scalar(0.25 * weight),
+        cross_entropy: loss.cross_entropy.mul_scalar(0.5),
+    }
+}
+
 /// Sums over the batch's target tokens: feeds `tgt[:-1]`, predicts `tgt[1:]`.
 pub fn batch_loss(
     model: &Transformer,
@@ -30,6 +49,12 @@ pub fn batch_loss(
     smoothing: f64,
     pass: &mut Pass,
 ) -> SmoothedLoss {
+    let (logits, predicted) = predictions(model, batch, pass);
+    smoothed_loss(logits, &predicted, smoothing)
+}
+
+/// The logits `[rows * len, vocab]` and the token that each row should predict.
+fn predictions(model: &Transformer, batch: &Batch, pass: &mut Pass) -> (Tensor<2>, Vec<u32>) {
     let device = model.device();
     let (rows, len) = (batch.rows(), batch.tgt_len - 1);
     let src = ids(&batch.src, [rows, batch.src_len], &device);
@@ -43,11 +68,7 @@ pub fn batch_loss(
     let hidden = model.decode(tgt, &memory, pass).hidden; // [rows, len, d_model]
     let logits = model.logits(hidden);
     let vocab = logits.dims()[2];
-    smoothed_loss(
-        logits.reshape([rows * len, vocab]),
-        &predicted.concat(),
-        smoothing,
-    )
+    (logits.reshape([rows * len, vocab]), predicted.concat())
 }
 
 fn ids(values: &[u32], shape: [usize; 2], device: &Device) -> Tensor<2, Int> {

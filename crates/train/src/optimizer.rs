@@ -1,4 +1,4 @@
-//! Adam and AdamW over named parameters, with clipping by the global norm.
+//! Adam, AdamW and Muon over named parameters, with clipping by the global norm.
 //!
 //! Our own instead of burn-optim's: its clipping works per tensor, its state is filed under random ids
 //! that change with every start, and ours must continue bit by bit from a checkpoint.
@@ -8,41 +8,45 @@ use std::collections::BTreeMap;
 
 use attentive_nn::{
     models::transformer::Transformer,
-    ops::{AdamStep, adam_update, blend, sum_of_squares},
+    ops::{AdamStep, adam_update, blend, orthogonalised, sum_of_squares},
     parameters,
 };
 use burn::tensor::Tensor;
 
-use crate::recipe::{Optimizer, OptimizerKind};
+use crate::recipe::{Optimizer as Settings, OptimizerKind};
 
 /// Gradients by parameter name, flattened.
 pub type Gradients = BTreeMap<String, Tensor<1>>;
 
-/// First and second moments by parameter name.
+/// What an optimiser remembers: moments by `first.NAME` and `second.NAME`, flattened.
 #[derive(Debug, Clone, Default)]
-pub struct Adam {
-    moments: BTreeMap<String, (Tensor<1>, Tensor<1>)>,
+pub struct Optimizer {
+    moments: BTreeMap<String, Tensor<1>>,
 }
 
-impl Adam {
+impl Optimizer {
     /// One step: `scale` multiplies every gradient first (one over the tokens, and clipping).
     pub fn step(
         &mut self,
         model: Transformer,
         mut gradients: Gradients,
-        recipe: &Optimizer,
+        settings: &Settings,
         step: u64,
         learning_rate: f64,
         scale: f64,
     ) -> Transformer {
+        let matrices = match settings.kind {
+            OptimizerKind::Muon => layer_matrices(&model),
+            OptimizerKind::Adam | OptimizerKind::AdamW => BTreeMap::new(),
+        };
         let rule = AdamStep {
             learning_rate,
-            beta1: recipe.beta1,
-            beta2: recipe.beta2,
-            epsilon: recipe.epsilon,
-            weight_decay: match recipe.kind {
+            beta1: settings.beta1,
+            beta2: settings.beta2,
+            epsilon: settings.epsilon,
+            weight_decay: match settings.kind {
                 OptimizerKind::Adam => 0.0,
-                OptimizerKind::AdamW => recipe.weight_decay,
+                OptimizerKind::AdamW | OptimizerKind::Muon => settings.weight_decay,
             },
             step,
             gradient_scale: scale,
@@ -51,42 +55,69 @@ impl Adam {
             let Some(gradient) = gradients.remove(name) else {
                 return values;
             };
-            let (first, second) = self
-                .moments
-                .remove(name)
-                .unwrap_or_else(|| (values.zeros_like(), values.zeros_like()));
-            let [values, first, second] = adam_update(values, gradient, first, second, &rule);
-            self.moments.insert(name.to_string(), (first, second));
+            let first = self.take(&format!("first.{name}"), &values);
+            let (values, first) = match matrices.get(name) {
+                Some(shape) => muon_update(values, gradient, first, *shape, &rule),
+                None => {
+                    let second = self.take(&format!("second.{name}"), &values);
+                    let [values, first, second] =
+                        adam_update(values, gradient, first, second, &rule);
+                    self.moments.insert(format!("second.{name}"), second);
+                    (values, first)
+                }
+            };
+            self.moments.insert(format!("first.{name}"), first);
             values
         })
     }
 
-    /// The moments for a checkpoint: `first.NAME` and `second.NAME`.
-    pub fn state(&self) -> impl Iterator<Item = (String, &Tensor<1>)> {
-        self.moments.iter().flat_map(|(name, (first, second))| {
-            [
-                (format!("first.{name}"), first),
-                (format!("second.{name}"), second),
-            ]
-        })
+    fn take(&mut self, moment: &str, like: &Tensor<1>) -> Tensor<1> {
+        let known = self.moments.remove(moment);
+        known.unwrap_or_else(|| like.zeros_like())
     }
 
-    /// The reverse of [`Adam::state`].
-    pub fn from_state(mut state: BTreeMap<String, Tensor<1>>) -> Self {
-        let names: Vec<String> = state
-            .keys()
-            .filter_map(|key| key.strip_prefix("first.").map(str::to_string))
-            .collect();
-        let mut moments = BTreeMap::new();
-        for name in names {
-            let first = state.remove(&format!("first.{name}"));
-            let second = state.remove(&format!("second.{name}"));
-            if let (Some(first), Some(second)) = (first, second) {
-                moments.insert(name, (first, second));
-            }
-        }
+    /// The moments for a checkpoint: `first.NAME` and `second.NAME`.
+    pub fn state(&self) -> impl Iterator<Item = (&String, &Tensor<1>)> {
+        self.moments.iter()
+    }
+
+    /// The reverse of [`Optimizer::state`].
+    pub fn from_state(moments: BTreeMap<String, Tensor<1>>) -> Self {
         Self { moments }
     }
+}
+
+/// Momentum of the gradients that Muon follows; `optimizer.beta1` is Adam's.
+const MOMENTUM: f64 = 0.95;
+
+/// Adam's steps have about this size in units of the learning rate. Steps of Muon are made as large
+/// (Liu et al. 2025), so that one learning rate serves both.
+const ADAM_STEP: f64 = 0.2;
+
+/// One step of Muon on a matrix (`shape`): the new values, and the momentum.
+pub fn muon_update(
+    values: Tensor<1>,
+    gradient: Tensor<1>,
+    momentum: Tensor<1>,
+    shape: [usize; 2],
+    rule: &AdamStep,
+) -> (Tensor<1>, Tensor<1>) {
+    let momentum = blend(momentum, MOMENTUM, gradient.clone(), rule.gradient_scale);
+    // Nesterov: as if the next gradient were this one again.
+    let ahead = blend(gradient, rule.gradient_scale, momentum.clone(), MOMENTUM);
+    let direction = orthogonalised(ahead, shape);
+    let size = rule.learning_rate * ADAM_STEP * (shape[0].max(shape[1]) as f64).sqrt();
+    let kept = 1.0 - rule.learning_rate * rule.weight_decay;
+    (blend(values, kept, direction, -size), momentum)
+}
+
+/// The shapes of the matrices inside the layers, by name: not those of the embeddings and the output,
+/// whose rows belong to words and are not directions to turn.
+fn layer_matrices(model: &Transformer) -> BTreeMap<String, [usize; 2]> {
+    let all = parameters::named(model).into_iter();
+    all.filter(|parameter| parameter.name.contains(".layers."))
+        .filter_map(|parameter| Some((parameter.name, parameter.shape.try_into().ok()?)))
+        .collect()
 }
 
 /// Adds `new` to what has been accumulated.

@@ -48,6 +48,13 @@ impl SplitMix64 {
         }
     }
 
+    /// Yes, with this probability.
+    pub fn chance(&mut self, probability: f64) -> bool {
+        // The upper 53 bits are all that a float between 0 and 1 can hold.
+        let uniform = (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+        uniform < probability
+    }
+
     /// Puts the items into a random order (Fisher-Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {

@@ -55,6 +55,11 @@ impl Schedule {
                 let progress = ((step - warmup) / (total - warmup)).min(1.0);
                 min + (peak - min) * 0.5 * (1.0 + (std::f64::consts::PI * progress).cos())
             }
+            ScheduleKind::Trapezoid => {
+                let left = (self.settings.total_steps as f64 - step).max(0.0);
+                let falling = (left / self.settings.decay as f64).min(1.0);
+                min + (peak - min) * falling
+            }
             ScheduleKind::Constant => peak,
         }
     }
@@ -152,6 +157,19 @@ mod tests {
         assert_eq!(curve.rate(100), 1e-3);
         assert!((curve.rate(200) - (1e-3 + 1e-5) / 2.0).abs() < 1e-12);
         assert!((curve.rate(300) - 1e-5).abs() < 1e-15);
+        assert_eq!(curve.rate(300), curve.rate(5000));
+    }
+
+    #[test]
+    fn trapezoid_rises_stays_and_falls_in_straight_lines() {
+        let curve = schedule(ScheduleKind::Trapezoid, |s| {
+            (s.warmup, s.decay, s.total_steps, s.min_learning_rate) = (10, 100, 300, 1e-4);
+        });
+        assert_eq!(curve.rate(5), 0.5e-3);
+        assert_eq!(curve.rate(10), 1e-3);
+        assert_eq!(curve.rate(200), 1e-3);
+        assert!((curve.rate(250) - (1e-3 + 1e-4) / 2.0).abs() < 1e-12);
+        assert!((curve.rate(300) - 1e-4).abs() < 1e-15);
         assert_eq!(curve.rate(300), curve.rate(5000));
     }
 

@@ -26,7 +26,7 @@ use crate::{
     checkpoint::CheckpointWriter,
     ema::Ema,
     manifest::CheckpointKind,
-    optimizer::{Adam, Gradients},
+    optimizer::{Gradients, Optimizer},
     run_dir::RunDir,
     state::{self, TrainState},
 };
@@ -42,7 +42,7 @@ pub struct Snapshot {
     /// Their moving average, if the recipe asks for one.
     pub ema: Option<Ema>,
     /// Both moments.
-    pub optimizer: Adam,
+    pub optimizer: Optimizer,
     /// Gradients that wait for the rest of their accumulation.
     pub gradients: Gradients,
     /// All the numbers.
@@ -74,7 +74,7 @@ impl Snapshot {
             let mut tensors: Vec<(String, Vec<f32>)> = self
                 .optimizer
                 .state()
-                .map(|(name, values)| (name, to_vec(values)))
+                .map(|(name, values)| (name.clone(), to_vec(values)))
                 .collect();
             for (name, values) in &self.gradients {
                 tensors.push((format!("gradient.{name}"), to_vec(values)));
@@ -145,7 +145,7 @@ impl Snapshot {
         Ok(Self {
             model,
             ema,
-            optimizer: Adam::from_state(take("moment")),
+            optimizer: Optimizer::from_state(take("moment")),
             gradients: take("gradient"),
             state: TrainState::load(checkpoint)?,
         })

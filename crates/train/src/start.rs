@@ -15,7 +15,7 @@ use crate::{
     ema::Ema,
     events::{Event, Observer},
     metrics_log::MetricsLog,
-    optimizer::Adam,
+    optimizer::Optimizer,
     run_dir::{Link, RunDir},
     snapshot::Snapshot,
     state::TrainState,
@@ -58,7 +58,7 @@ pub(crate) fn prepare(session: &Session<'_>, observer: &mut dyn Observer) -> Res
         let snapshot = Snapshot {
             ema: (ema_decay > 0.0).then(|| Ema::new(ema_decay, &model)),
             model,
-            optimizer: Adam::default(),
+            optimizer: Optimizer::default(),
             gradients: Default::default(),
             state: TrainState {
                 recipe_fingerprint: recipe.fingerprint(),

@@ -11,7 +11,10 @@ mod validation;
 
 use std::{
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Instant,
 };
 
@@ -21,8 +24,9 @@ use burn::tensor::Device;
 use crate::{
     Recipe, Result, TrainError,
     batches::{self, Batch, Budget},
+    corpus::Pair,
     events::{EpochReport, Event, Observer, Outcome, StepReport},
-    forward::{batch_loss, smoothing},
+    forward::{batch_loss, batch_loss_twice, smoothing},
     manifest::CheckpointKind,
     optimizer::{accumulate, clip_scale, global_norm},
     run_dir::Link,
@@ -82,10 +86,13 @@ impl Trainer<'_> {
         let recipe = self.session.recipe;
         let budget = Budget::of(&recipe.training);
         let seed = recipe.training.seed;
-        let first = batches::plan(&self.ready.corpus.train, budget, seed, 0);
-        observer.event(&Event::Started(self.introduction(&first)));
+        let first = self.pairs_of(0);
+        let plan = batches::plan(&first, budget, seed, 0);
+        observer.event(&Event::Started(self.introduction(&first, &plan)));
+        drop((first, plan));
         while let Some(epoch) = self.next_epoch() {
-            let plan = batches::plan(&self.ready.corpus.train, budget, seed, epoch as usize);
+            let pairs = self.pairs_of(epoch);
+            let plan = batches::plan(&pairs, budget, seed, epoch as usize);
             while (self.ready.snapshot.state.batch as usize) < plan.len() {
                 if self.session.stop.load(Ordering::Relaxed) {
                     self.save(CheckpointKind::Interval, observer)?;
@@ -95,11 +102,19 @@ impl Trainer<'_> {
                     return self.finish(observer);
                 }
                 let batch = self.ready.snapshot.state.batch;
-                self.batch(epoch, &plan[batch as usize], observer)?;
+                let batch = Batch::collect(&pairs, &plan[batch as usize]);
+                self.batch(epoch, &batch, observer)?;
             }
             self.end_epoch(observer)?;
         }
         self.finish(observer)
+    }
+
+    fn pairs_of(&self, epoch: u64) -> Arc<Vec<Pair>> {
+        let Ready {
+            corpus, tokenizers, ..
+        } = &self.ready;
+        corpus.of_epoch(self.session.recipe, tokenizers, epoch)
     }
 
     /// The epoch to go on with, if the run is not over.
@@ -117,15 +132,17 @@ impl Trainer<'_> {
     }
 
     /// One batch: its gradients join the others, and every `accumulate` batches there is a step.
-    fn batch(&mut self, epoch: u64, indices: &[usize], observer: &mut dyn Observer) -> Result<()> {
+    fn batch(&mut self, epoch: u64, batch: &Batch, observer: &mut dyn Observer) -> Result<()> {
         let recipe = self.session.recipe;
         let snapshot = &mut self.ready.snapshot;
-        let batch = Batch::collect(&self.ready.corpus.train, indices);
         let number = epoch << 32 | snapshot.state.batch;
         let mut pass = Pass::training(recipe.training.seed, number);
         let loss = with_precision(recipe.training.precision, || {
             let smoothing = smoothing(&recipe.training);
-            batch_loss(&snapshot.model, &batch, smoothing, &mut pass)
+            match recipe.training.agreement {
+                0.0 => batch_loss(&snapshot.model, batch, smoothing, &mut pass),
+                weight => batch_loss_twice(&snapshot.model, batch, smoothing, weight, &mut pass),
+            }
         });
         let value = f64::from(loss.objective.clone().into_scalar::<f32>());
         let state = &mut snapshot.state;
@@ -134,7 +151,7 @@ impl Trainer<'_> {
         state.src_tokens += batch.src_tokens() as u64;
         state.tgt_tokens += batch.tgt_tokens() as u64;
         if !value.is_finite() {
-            return self.reject(&batch, "the loss", value, observer);
+            return self.reject(batch, "the loss", value, observer);
         }
         let gradients = parameters::gradients(&snapshot.model, loss.objective.backward());
         accumulate(&mut snapshot.gradients, gradients);
@@ -146,7 +163,7 @@ impl Trainer<'_> {
         }
         let norm = global_norm(&snapshot.gradients) / state.micro_tokens as f64;
         if !norm.is_finite() {
-            return self.reject(&batch, "a gradient", norm, observer);
+            return self.reject(batch, "a gradient", norm, observer);
         }
         self.step(norm, observer)
     }
@@ -165,14 +182,10 @@ impl Trainer<'_> {
         let learning_rate = self.schedule.rate(step as usize);
         let scale = clip_scale(norm, recipe.training.clip_norm) / state.micro_tokens as f64;
         let taken = std::mem::take(gradients);
-        *model = optimizer.step(
-            model.clone(),
-            taken,
-            &recipe.optimizer,
-            step,
-            learning_rate,
-            scale,
-        );
+        *model = with_precision(recipe.training.precision, || {
+            let settings = &recipe.optimizer;
+            optimizer.step(model.clone(), taken, settings, step, learning_rate, scale)
+        });
         if let Some(ema) = ema {
             ema.update(model, step);
         }

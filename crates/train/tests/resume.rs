@@ -19,6 +19,8 @@ max_length = 20
 kind = "word"
 min_frequency = 1
 vocab_size = 0
+[augmentation]
+marks = 0.3
 [model]
 preset = "tiny"
 d_model = 16

@@ -2,7 +2,7 @@
 
 use attentive_nn::{
     models::transformer::Transformer,
-    ops::{AdamStep, adam_update},
+    ops::{AdamStep, SmoothedLoss, adam_update},
     parameters,
     pass::Pass,
 };
@@ -10,8 +10,8 @@ use attentive_runtime::config::{ModelConfig, Preset};
 use attentive_train::{
     batches::Batch,
     corpus::Pair,
-    forward::batch_loss,
-    optimizer::{Gradients, accumulate, clip_scale, global_norm},
+    forward::{batch_loss, batch_loss_twice},
+    optimizer::{Gradients, accumulate, clip_scale, global_norm, muon_update},
 };
 use burn::tensor::{Device, Tensor, TensorData};
 
@@ -32,6 +32,10 @@ fn pairs() -> Vec<Pair> {
 }
 
 fn model() -> Transformer {
+    model_with_dropout(0.0)
+}
+
+fn model_with_dropout(dropout: f64) -> Transformer {
     let config = ModelConfig {
         d_model: 16,
         d_ff: 32,
@@ -39,7 +43,7 @@ fn model() -> Transformer {
         kv_heads: 2,
         encoder_layers: 1,
         decoder_layers: 1,
-        dropout: 0.0,
+        dropout,
         ..Preset::Tiny.config(13, 13)
     };
     Transformer::new(&config, 1, &Device::flex().autodiff())
@@ -52,6 +56,25 @@ fn gradients(model: &Transformer, indices: &[usize]) -> (Gradients, usize) {
         parameters::gradients(model, loss.objective.backward()),
         batch.tgt_tokens(),
     )
+}
+
+#[test]
+fn two_looks_without_dropout_are_one_look_and_with_dropout_they_disagree() {
+    let model = model_with_dropout(0.3);
+    let batch = Batch::collect(&pairs(), &[0, 3, 5]);
+    let value = |loss: SmoothedLoss| loss.objective.into_scalar::<f32>();
+    let twice =
+        |weight, pass: &mut Pass| value(batch_loss_twice(&model, &batch, 0.1, weight, pass));
+    let once = value(batch_loss(&model, &batch, 0.1, &mut Pass::evaluation()));
+    let calm = twice(5.0, &mut Pass::evaluation());
+    assert!((once - calm).abs() < 1e-4 * once, "{once} and {calm}");
+    let noisy = |weight| twice(weight, &mut Pass::training(1, 1));
+    assert!(
+        noisy(5.0) > noisy(0.0) + 0.01,
+        "{} {}",
+        noisy(5.0),
+        noisy(0.0)
+    );
 }
 
 #[test]
@@ -119,6 +142,56 @@ fn adam_and_clipping_match_pytorch() {
                 assert!(
                     (g - e).abs() <= 2e-6 * e.abs().max(1.0),
                     "{kind} step {}: {g} and {e}",
+                    i + 1
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn muon_matches_pytorch() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../nn/tests/fixtures/muon.json"
+    );
+    let fixture: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let floats = |value: &serde_json::Value| -> Vec<f32> {
+        let numbers = value.as_array().unwrap().iter();
+        numbers.map(|v| v.as_f64().unwrap() as f32).collect()
+    };
+    let tensor = |values: Vec<f32>| {
+        let count = values.len();
+        Tensor::<1>::from_data(TensorData::new(values, [count]), &Device::flex())
+    };
+    for case in fixture["cases"].as_array().unwrap() {
+        let shape = [0, 1].map(|side| case["shape"][side].as_u64().unwrap() as usize);
+        let mut values = tensor(floats(&case["start"]));
+        let mut momentum = values.zeros_like();
+        for (i, gradient) in case["gradients"].as_array().unwrap().iter().enumerate() {
+            let rule = AdamStep {
+                learning_rate: fixture["learning_rates"][i].as_f64().unwrap(),
+                beta1: 0.9,
+                beta2: 0.98,
+                epsilon: 1e-9,
+                weight_decay: fixture["weight_decay"].as_f64().unwrap(),
+                step: i as u64 + 1,
+                gradient_scale: 1.0,
+            };
+            let before = parameters::to_vec(&values);
+            (values, momentum) =
+                muon_update(values, tensor(floats(gradient)), momentum, shape, &rule);
+            let expected = floats(&case["parameters_after_step"][i]);
+            let largest = before
+                .iter()
+                .zip(&expected)
+                .fold(0f32, |most, (b, e)| most.max((b - e).abs()));
+            for (g, e) in parameters::to_vec(&values).iter().zip(expected) {
+                // PyTorch orthogonalises in bf16: two digits of a step.
+                assert!(
+                    (g - e).abs() < 0.03 * largest,
+                    "step {}: {g} and {e}",
                     i + 1
                 );
             }

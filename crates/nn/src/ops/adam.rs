@@ -87,7 +87,7 @@ pub fn sum_of_squares(values: &Tensor<1>) -> f64 {
 const CHUNK: usize = 1 << 14;
 
 /// The values in order. Callers have asked [`on_cpu`].
-fn primitive(tensor: Tensor<1>) -> FlexTensor {
+pub(super) fn primitive(tensor: Tensor<1>) -> FlexTensor {
     match tensor.try_into_primitive::<Flex>() {
         Ok(primitive) => contiguous(primitive),
         Err(_) => unreachable!("callers check the device with on_cpu"),

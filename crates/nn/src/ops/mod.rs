@@ -4,6 +4,7 @@
 //! Neighbours: the layers and the trainer call these.
 
 mod adam;
+mod agreement;
 mod attention;
 #[cfg(target_arch = "x86_64")]
 mod bf16;
@@ -18,10 +19,12 @@ mod learning_curve;
 mod linear;
 mod loss;
 mod matrix;
+mod orthogonal;
 mod rows;
 mod simd;
 
 pub use adam::{AdamStep, adam_update, blend, sum_of_squares};
+pub use agreement::disagreement;
 pub(crate) use attention::attention;
 pub use dropout::dropout;
 pub use feed::{bias_relu_dropout, dropout_add};
@@ -30,3 +33,4 @@ pub use layer_norm::layer_norm;
 pub use linear::{affine, project};
 pub use loss::{SmoothedLoss, smoothed_loss};
 pub use matrix::{Precision, with_precision};
+pub use orthogonal::orthogonalised;

@@ -75,6 +75,17 @@ impl Tokenizer {
         }
     }
 
+    /// The ids of a text cut in another way than usual, so that training sees a word in many cuts
+    /// (as BPE-dropout does, Provilkov et al. 2020). Of a Unigram model's pieces, those that `hidden`
+    /// says yes to are left out at that place, and the best of the remaining cuts is taken. The other
+    /// kinds of tokenizer know one cut only.
+    pub fn encode_hiding(&self, text: &str, hidden: &mut dyn FnMut() -> bool) -> Vec<u32> {
+        match &self.0 {
+            Inner::Words(words) => words.encode(text),
+            Inner::Subword(subword) => subword.encode_hiding(text, hidden),
+        }
+    }
+
     /// What [`Tokenizer::encode`] saw, one string for each id, for labels: a space before a
     /// subword is shown as `▁`, bytes that are no characters as `<0xE2>`.
     pub fn pieces(&self, text: &str) -> Vec<String> {

@@ -5,6 +5,8 @@
 
 use attentive_runtime::config::{PositionKind, Tying};
 
+use attentive_text::tokenizer::TokenizerKind;
+
 use super::{
     BestBy, Data, LossKind, OptimizerKind, Recipe, ScheduleKind, ScheduleSection, Synthetic,
 };
@@ -21,6 +23,7 @@ pub(super) fn problems(recipe: &Recipe) -> Vec<String> {
     }
     found.at_least("data.max_length", recipe.data.max_length, 1);
     check_tokenizer(recipe, &mut found);
+    check_augmentation(recipe, &mut found);
     check_model(recipe, &mut found);
     check_training(recipe, &mut found);
     check_optimizer(recipe, &mut found);
@@ -123,6 +126,28 @@ fn check_tokenizer(recipe: &Recipe, found: &mut Found) {
     }
 }
 
+fn check_augmentation(recipe: &Recipe, found: &mut Found) {
+    let augmentation = &recipe.augmentation;
+    let shares = [
+        ("subword_dropout", augmentation.subword_dropout),
+        ("lowercase", augmentation.lowercase),
+        ("no_punctuation", augmentation.no_punctuation),
+        ("plain_umlauts", augmentation.plain_umlauts),
+        ("marks", augmentation.marks),
+    ];
+    for (key, share) in shares {
+        found.share(&format!("augmentation.{key}"), share);
+    }
+    let one_cut = recipe.tokenizer.kind != TokenizerKind::Unigram;
+    found.require(!(one_cut && augmentation.subword_dropout > 0.0), || {
+        format!(
+            "`augmentation.subword_dropout` ({}) needs `tokenizer.kind` = \"unigram\": the other kinds \
+             cut a word in one way only",
+            augmentation.subword_dropout
+        )
+    });
+}
+
 fn check_model(recipe: &Recipe, found: &mut Found) {
     let config = recipe.model_config(SOME_VOCABULARY, SOME_VOCABULARY);
     if let Err(problems) = config.check() {
@@ -150,6 +175,7 @@ fn check_training(recipe: &Recipe, found: &mut Found) {
     found.at_least("training.accumulate", training.accumulate, 1);
     found.at_least("training.log_every", training.log_every, 1);
     found.not_negative("training.max_minutes", training.max_minutes);
+    found.not_negative("training.agreement", training.agreement);
     found.not_negative("training.clip_norm", training.clip_norm);
     found.share("training.ema_decay", training.ema_decay);
     if training.loss == LossKind::LabelSmoothing {
@@ -198,9 +224,20 @@ fn check_schedule(schedule: &ScheduleSection, found: &mut Found) {
             )
         });
     }
+    if schedule.kind == ScheduleKind::Trapezoid {
+        found.at_least("schedule.decay", schedule.decay, 1);
+        let (rise, fall) = (schedule.warmup, schedule.decay);
+        found.require(schedule.total_steps >= rise + fall, || {
+            format!(
+                "`schedule.total_steps` ({}) must hold the `schedule.warmup` ({rise}) and the \
+                 `schedule.decay` ({fall})",
+                schedule.total_steps
+            )
+        });
+    }
     if matches!(
         schedule.kind,
-        ScheduleKind::Cosine | ScheduleKind::InverseSqrt
+        ScheduleKind::Cosine | ScheduleKind::Trapezoid | ScheduleKind::InverseSqrt
     ) {
         found.not_negative("schedule.min_learning_rate", schedule.min_learning_rate);
         found.require(schedule.min_learning_rate <= schedule.learning_rate, || {

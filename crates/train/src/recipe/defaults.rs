@@ -74,6 +74,7 @@ impl Default for Training {
             accumulate: 1,
             loss: LossKind::LabelSmoothing,
             label_smoothing: 0.1,
+            agreement: 0.0,
             clip_norm: 0.0,
             ema_decay: 0.0,
             precision: Precision::F32,
@@ -103,6 +104,7 @@ impl Default for ScheduleSection {
             learning_rate: 1e-3,
             warmup: 4000,
             total_steps: 0,
+            decay: 0,
             min_learning_rate: 0.0,
         }
     }

@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 pub use compare::FREE_ON_RESUME;
 pub use error::{Place, Problem, RecipeError};
 pub use sections::{
-    BestBy, Checkpoints, Data, LossKind, Model, Optimizer, OptimizerKind, ScheduleKind,
-    ScheduleSection, ScheduleUnit, Synthetic, SyntheticTask, TokenizerSection, Training,
-    Validation,
+    Augmentation, BestBy, Checkpoints, Data, LossKind, Model, Optimizer, OptimizerKind,
+    ScheduleKind, ScheduleSection, ScheduleUnit, Synthetic, SyntheticTask, TokenizerSection,
+    Training, Validation,
 };
 
 /// A complete, checked training configuration; every value that a file left out is filled in.
@@ -33,6 +33,8 @@ pub struct Recipe {
     pub data: Data,
     /// How text becomes tokens.
     pub tokenizer: TokenizerSection,
+    /// How often training sees a line in another form.
+    pub augmentation: Augmentation,
     /// The sizes of the network.
     pub model: Model,
     /// How long, in what portions, towards which loss.

@@ -119,6 +119,22 @@ pub struct Model {
     pub norm_epsilon: f64,
 }
 
+/// `[augmentation]`: how often training sees a line in another form; see [`crate::augmentation`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Augmentation {
+    /// Probability that a subword is hidden where it would fit, so that a word is cut in many ways.
+    pub subword_dropout: f64,
+    /// Share of the source lines that are written in lower case.
+    pub lowercase: f64,
+    /// Share of the pairs that lose the punctuation mark at their end, on both sides.
+    pub no_punctuation: f64,
+    /// Share of the source lines with ae, oe, ue and ss for ä, ö, ü and ß.
+    pub plain_umlauts: f64,
+    /// Share of the pairs in which a mark stands for something that is copied.
+    pub marks: f64,
+}
+
 /// `[training]`: how long, in what portions, towards which loss.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -141,6 +157,9 @@ pub struct Training {
     pub loss: LossKind,
     /// Probability that the smoothed target gives to all wrong words together.
     pub label_smoothing: f64,
+    /// Weight of the agreement between two looks at a batch with different dropout (R-Drop), which
+    /// takes twice the time; 0 for one look.
+    pub agreement: f64,
     /// Longest gradient, as a norm over all parameters; 0 for no limit.
     pub clip_norm: f64,
     /// Decay of the moving average of the weights, which is then validated; 0 for none.
@@ -186,6 +205,9 @@ pub enum OptimizerKind {
     /// Adam with decoupled weight decay (Loshchilov, Hutter 2019).
     #[serde(rename = "adamw")]
     AdamW,
+    /// For the matrices of the layers, steps that turn without stretching (Jordan et al. 2024); AdamW
+    /// for everything else.
+    Muon,
 }
 
 /// `[schedule]`: the learning rate as a function of the step; see [`crate::schedule`].
@@ -202,9 +224,11 @@ pub struct ScheduleSection {
     pub learning_rate: f64,
     /// Steps in which the rate grows from nothing to its highest; 0 for none (not with `noam`).
     pub warmup: usize,
-    /// Step at which `cosine` has come down to `min_learning_rate`.
+    /// Step at which `cosine` and `trapezoid` have come down to `min_learning_rate`.
     pub total_steps: usize,
-    /// `cosine` and `inverse_sqrt` do not fall below this after the warm-up.
+    /// Steps in which `trapezoid` comes down.
+    pub decay: usize,
+    /// `cosine`, `trapezoid` and `inverse_sqrt` do not fall below this after the warm-up.
     pub min_learning_rate: f64,
 }
 
@@ -228,6 +252,9 @@ pub enum ScheduleKind {
     InverseSqrt,
     /// Warm-up, then half a cosine down to `min_learning_rate` at `total_steps`.
     Cosine,
+    /// Warm-up, then `learning_rate`, and for the last `decay` steps straight down to
+    /// `min_learning_rate` at `total_steps`.
+    Trapezoid,
     /// Warm-up, then always `learning_rate`.
     Constant,
 }
@@ -352,28 +379,14 @@ impl Model {
 
 /// A list of files, or one file without the brackets.
 fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    struct OneOrMany;
-    impl<'de> serde::de::Visitor<'de> for OneOrMany {
-        type Value = Vec<String>;
-
-        fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-            f.write_str("a file name or a list of file names")
-        }
-
-        fn visit_str<E>(self, file: &str) -> Result<Self::Value, E> {
-            Ok(vec![file.to_owned()])
-        }
-
-        fn visit_seq<A: serde::de::SeqAccess<'de>>(
-            self,
-            mut seq: A,
-        ) -> Result<Self::Value, A::Error> {
-            let mut files = Vec::new();
-            while let Some(file) = seq.next_element()? {
-                files.push(file);
-            }
-            Ok(files)
-        }
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a file name or a list of file names")]
+    enum Files {
+        One(String),
+        Many(Vec<String>),
     }
-    deserializer.deserialize_any(OneOrMany)
+    Ok(match Files::deserialize(deserializer)? {
+        Files::One(file) => vec![file],
+        Files::Many(files) => files,
+    })
 }

@@ -300,6 +300,22 @@ fn settings_that_contradict_each_other_are_refused() {
         ),
         ("[schedule]\nwarmup = 0", "`schedule.warmup` (0)"),
         (
+            "[schedule]\nkind = \"trapezoid\"\ndecay = 10\nwarmup = 5\ntotal_steps = 14",
+            "`schedule.total_steps` (14) must hold",
+        ),
+        (
+            "[schedule]\nkind = \"trapezoid\"\ntotal_steps = 9000",
+            "`schedule.decay` (0)",
+        ),
+        (
+            "[augmentation]\nlowercase = 1.5",
+            "`augmentation.lowercase` (1.5)",
+        ),
+        (
+            "[augmentation]\nsubword_dropout = 0.1\n[tokenizer]\nkind = \"bpe\"",
+            "`augmentation.subword_dropout` (0.1) needs `tokenizer.kind`",
+        ),
+        (
             "[validation]\npatience = 3",
             "`validation.patience` (3) needs validation data",
         ),

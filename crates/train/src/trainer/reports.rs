@@ -3,6 +3,7 @@
 use super::Trainer;
 use crate::{
     batches,
+    corpus::Pair,
     events::{Started, StepReport},
     start::Ready,
 };
@@ -24,7 +25,7 @@ impl Trainer<'_> {
         }
     }
 
-    pub(super) fn introduction(&self, plan: &[Vec<usize>]) -> Started {
+    pub(super) fn introduction(&self, pairs: &[Pair], plan: &[Vec<usize>]) -> Started {
         let Ready {
             run,
             corpus,
@@ -44,7 +45,7 @@ impl Trainer<'_> {
             train: corpus.train_report.clone(),
             val: corpus.val_report.clone(),
             batches: plan.len(),
-            padding: batches::padding_share(&corpus.train, plan),
+            padding: batches::padding_share(pairs, plan),
             total_steps: if limit > 0 { limit.min(steps) } else { steps },
             first_step: snapshot.state.step,
         }

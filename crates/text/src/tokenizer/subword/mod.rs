@@ -126,6 +126,11 @@ impl SubwordTokenizer {
     }
 
     pub(super) fn encode(&self, text: &str) -> Vec<u32> {
+        self.encode_hiding(text, &mut || false)
+    }
+
+    /// As [`Self::encode`] without the pieces that are hidden; only a Unigram model can do so.
+    pub(super) fn encode_hiding(&self, text: &str, hidden: &mut dyn FnMut() -> bool) -> Vec<u32> {
         if text.is_empty() {
             return Vec::new();
         }
@@ -134,7 +139,7 @@ impl SubwordTokenizer {
         let mut spelling = String::new();
         for pre_token in pre_tokens(&text) {
             match &self.model {
-                Model::Unigram(model) => model.cut(pre_token.as_bytes(), &mut ids),
+                Model::Unigram(model) => model.cut(pre_token.as_bytes(), hidden, &mut ids),
                 Model::Bpe(library) => {
                     spelling.clear();
                     spell_into(pre_token.as_bytes(), &mut spelling);

@@ -41,11 +41,17 @@ impl UnigramModel {
 
     /// Appends the ids of the most probable cut. Of equal cuts the one found first stays, as in the
     /// library. Every byte is a piece, so there is always one.
-    pub(super) fn cut(&self, text: &[u8], ids: &mut Vec<u32>) {
+    ///
+    /// At every place `hidden` is asked about every piece that fits there, and those that it hides
+    /// are not used; pieces of a single character are never hidden.
+    pub(super) fn cut(&self, text: &[u8], hidden: &mut dyn FnMut() -> bool, ids: &mut Vec<u32>) {
         let mut steps: Vec<Option<Step>> = vec![None; text.len() + 1];
         for start in 0..text.len() {
             let before = steps[start].map_or(0.0, |step| step.score);
             for (length, piece) in self.trie.prefixes(&text[start..]) {
+                if has_several_characters(&text[start..start + length]) && hidden() {
+                    continue;
+                }
                 let score = self.scores[piece as usize] + before;
                 let step = &mut steps[start + length];
                 if step.is_none_or(|old| score > old.score) {
@@ -65,6 +71,11 @@ impl UnigramModel {
         }
         ids[first..].reverse();
     }
+}
+
+fn has_several_characters(piece: &[u8]) -> bool {
+    let continues = |byte: &u8| byte & 0b1100_0000 == 0b1000_0000;
+    piece.iter().skip(1).any(|byte| !continues(byte))
 }
 
 /// What of a `tokenizer.json` decides how text is cut.
