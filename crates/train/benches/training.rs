@@ -158,7 +158,7 @@ fn time(
     };
     let mut model = Transformer::new(&config, 1, &Device::flex().autodiff());
     let mut optimizer = Optimizer::default();
-    let optimizer = attentive_train::recipe::Optimizer::default();
+    let settings = attentive_train::recipe::Optimizer::default();
     let (mut tokens, mut loss_sum, mut started) = (0, 0.0, Instant::now());
     for (index, rows) in work.batches.iter().enumerate() {
         if index == warm_up {
@@ -185,7 +185,7 @@ fn time(
         model = optimizer.step(
             model,
             gradients,
-            &optimizer,
+            &settings,
             index as u64 + 1,
             work.learning_rate,
             scale,
