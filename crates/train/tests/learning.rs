@@ -28,12 +28,12 @@ impl Observer for Print {
     }
 }
 
-/// The recipe as it ships: at least 99% of unseen sequences exactly right, in at most 90 seconds; and
+/// At least 99% of unseen sequences exactly right after its 1,200 steps (some 20 seconds on two cores); and
 /// one of its heads can be seen to read the line from its end.
 #[test]
-fn reversal_is_learnt_in_ninety_seconds() {
+fn reversal_is_learnt_with_the_recipe_as_it_ships() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recipes/reverse.toml");
-    let recipe = Recipe::load(&path, &["training.max_minutes=1.5".into()]).unwrap();
+    let recipe = Recipe::load(&path, &[]).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("run");
     let session = Session {

