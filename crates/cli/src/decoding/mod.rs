@@ -20,7 +20,7 @@ pub struct DecodingArgs {
     /// Beginnings that are followed side by side; 1 is greedy search [default: 4]
     #[arg(long, value_name = "N", value_parser = positive())]
     beam: Option<usize>,
-    /// Alpha in score = log-probability / length^alpha; 0 for none [default: 0.6]
+    /// Alpha in score = log-probability / length^alpha; 0 for none [default: 1]
     #[arg(long, value_name = "ALPHA")]
     length_penalty: Option<f64>,
     /// Longest output in tokens [default: 3 times the source, and 10]
@@ -199,7 +199,7 @@ mod tests {
             (search.max_length.ratio, search.max_length.extra),
             (3.0, 10)
         );
-        assert_eq!(search.length_penalty, 0.6);
+        assert_eq!(search.length_penalty, 1.0);
         assert_eq!(
             (max_source_tokens, batch_sentences, batch_tokens),
             (512, None, 768)
