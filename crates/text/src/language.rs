@@ -89,6 +89,24 @@ impl FromStr for Language {
     }
 }
 
+/// German as typed on a keyboard without umlauts.
+pub fn without_umlauts(line: &str) -> String {
+    let mut plain = String::with_capacity(line.len() + 8);
+    for letter in line.chars() {
+        match letter {
+            'ä' => plain.push_str("ae"),
+            'ö' => plain.push_str("oe"),
+            'ü' => plain.push_str("ue"),
+            'Ä' => plain.push_str("Ae"),
+            'Ö' => plain.push_str("Oe"),
+            'Ü' => plain.push_str("Ue"),
+            'ß' => plain.push_str("ss"),
+            _ => plain.push(letter),
+        }
+    }
+    plain
+}
+
 /// What [`detect`] found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Detected {

@@ -6,6 +6,7 @@
 //! run sees what an uninterrupted one saw. Neighbours: [`crate::corpus`] asks for every line.
 
 use attentive_text::keep::MARKS;
+use attentive_text::language::without_umlauts;
 use attentive_text::tokenizer::Tokenizer;
 
 use crate::random::SplitMix64;
@@ -88,24 +89,6 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
 /// Whether the text of a word stands in the line as a word and nowhere else.
 fn occurs_once(line: &str, word: &str) -> bool {
     line.matches(word).count() == 1 && words(line).any(|other| other == word)
-}
-
-/// German as typed on a keyboard without umlauts.
-fn without_umlauts(line: &str) -> String {
-    let mut plain = String::with_capacity(line.len() + 8);
-    for letter in line.chars() {
-        match letter {
-            'ä' => plain.push_str("ae"),
-            'ö' => plain.push_str("oe"),
-            'ü' => plain.push_str("ue"),
-            'Ä' => plain.push_str("Ae"),
-            'Ö' => plain.push_str("Oe"),
-            'Ü' => plain.push_str("Ue"),
-            'ß' => plain.push_str("ss"),
-            _ => plain.push(letter),
-        }
-    }
-    plain
 }
 
 #[cfg(test)]

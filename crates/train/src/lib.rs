@@ -8,7 +8,8 @@
 //!
 //! - [`recipe`] reads and checks the TOML file that says everything about a run.
 //! - [`corpus`] turns text files, or a [`synthetic`] task, into encoded pairs, and takes their
-//!   [`fingerprint`]; [`augmentation`] gives lines other forms, [`batches`] puts pairs of similar length together, shuffled by [`random`].
+//!   [`fingerprint`]; [`augmentation`] gives lines other forms, [`batches`] puts pairs of similar
+//!   length together, shuffled by [`random`].
 //! - [`schedule`] is the learning rate as a function of the step.
 //! - [`checkpoint`] (with [`manifest`] and [`state`]) and [`run_dir`] keep the run on the disk,
 //!   [`metrics_log`] its history; all of them write through [`durable`]. [`tensorboard`] writes the

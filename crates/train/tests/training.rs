@@ -14,6 +14,7 @@ use attentive_train::{
     optimizer::{Gradients, accumulate, clip_scale, global_norm, muon_update},
 };
 use burn::tensor::{Device, Tensor, TensorData};
+use serde_json::Value;
 
 fn pairs() -> Vec<Pair> {
     (0..12u32)
@@ -100,41 +101,45 @@ fn accumulated_gradients_match_one_large_batch() {
     }
 }
 
+fn fixture(name: &str) -> Value {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../nn/tests/fixtures");
+    let text = std::fs::read_to_string(format!("{folder}/{name}.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn floats(value: &Value) -> Vec<f32> {
+    let numbers = value.as_array().unwrap().iter();
+    numbers.map(|v| v.as_f64().unwrap() as f32).collect()
+}
+
+fn tensor(values: Vec<f32>) -> Tensor<1> {
+    let count = values.len();
+    Tensor::from_data(TensorData::new(values, [count]), &Device::flex())
+}
+
+/// The step of a fixture after `taken` others.
+fn rule(fixture: &Value, taken: usize, weight_decay: f64) -> AdamStep {
+    AdamStep {
+        learning_rate: fixture["learning_rates"][taken].as_f64().unwrap(),
+        beta1: 0.9,
+        beta2: 0.98,
+        epsilon: 1e-9,
+        weight_decay,
+        step: taken as u64 + 1,
+        gradient_scale: 1.0,
+    }
+}
+
 #[test]
 fn adam_and_clipping_match_pytorch() {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../nn/tests/fixtures/adam.json"
-    );
-    let fixture: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let floats = |value: &serde_json::Value| -> Vec<f32> {
-        value
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|v| v.as_f64().unwrap() as f32)
-            .collect()
-    };
-    let tensor = |values: Vec<f32>| {
-        let count = values.len();
-        Tensor::<1>::from_data(TensorData::new(values, [count]), &Device::flex())
-    };
+    let fixture = fixture("adam");
     for kind in ["adam", "adamw"] {
         let case = &fixture[kind];
         let mut values = tensor(floats(&fixture["start"]));
         let mut first = values.zeros_like();
         let mut second = values.zeros_like();
         for (i, gradient) in fixture["gradients"].as_array().unwrap().iter().enumerate() {
-            let rule = AdamStep {
-                learning_rate: fixture["learning_rates"][i].as_f64().unwrap(),
-                beta1: 0.9,
-                beta2: 0.98,
-                epsilon: 1e-9,
-                weight_decay: case["weight_decay"].as_f64().unwrap_or(0.0),
-                step: i as u64 + 1,
-                gradient_scale: 1.0,
-            };
+            let rule = rule(&fixture, i, case["weight_decay"].as_f64().unwrap_or(0.0));
             [values, first, second] =
                 adam_update(values, tensor(floats(gradient)), first, second, &rule);
             let got = parameters::to_vec(&values);
@@ -151,34 +156,13 @@ fn adam_and_clipping_match_pytorch() {
 
 #[test]
 fn muon_matches_pytorch() {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../nn/tests/fixtures/muon.json"
-    );
-    let fixture: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let floats = |value: &serde_json::Value| -> Vec<f32> {
-        let numbers = value.as_array().unwrap().iter();
-        numbers.map(|v| v.as_f64().unwrap() as f32).collect()
-    };
-    let tensor = |values: Vec<f32>| {
-        let count = values.len();
-        Tensor::<1>::from_data(TensorData::new(values, [count]), &Device::flex())
-    };
+    let fixture = fixture("muon");
     for case in fixture["cases"].as_array().unwrap() {
         let shape = [0, 1].map(|side| case["shape"][side].as_u64().unwrap() as usize);
         let mut values = tensor(floats(&case["start"]));
         let mut momentum = values.zeros_like();
         for (i, gradient) in case["gradients"].as_array().unwrap().iter().enumerate() {
-            let rule = AdamStep {
-                learning_rate: fixture["learning_rates"][i].as_f64().unwrap(),
-                beta1: 0.9,
-                beta2: 0.98,
-                epsilon: 1e-9,
-                weight_decay: fixture["weight_decay"].as_f64().unwrap(),
-                step: i as u64 + 1,
-                gradient_scale: 1.0,
-            };
+            let rule = rule(&fixture, i, fixture["weight_decay"].as_f64().unwrap());
             let before = parameters::to_vec(&values);
             (values, momentum) =
                 muon_update(values, tensor(floats(gradient)), momentum, shape, &rule);
@@ -197,10 +181,9 @@ fn muon_matches_pytorch() {
 
 #[test]
 fn gradients_are_clipped_by_their_norm_as_one_vector() {
-    let tensor = |values: [f32; 2]| Tensor::<1>::from_data(values, &Device::flex());
     let gradients = Gradients::from([
-        ("a".into(), tensor([3.0, 0.0])),
-        ("b".into(), tensor([0.0, 4.0])),
+        ("a".into(), tensor(vec![3.0, 0.0])),
+        ("b".into(), tensor(vec![0.0, 4.0])),
     ]);
     let norm = global_norm(&gradients);
     assert!((norm - 5.0).abs() < 1e-6);

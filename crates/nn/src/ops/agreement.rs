@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use super::{
     fused::{CpuOp, apply, contiguous, on_cpu},
-    simd::{exp, max, simd, sum, sum2},
+    simd::{exp, log_sum, simd, sum2},
 };
 
 /// The symmetric divergence between row `i` and row `i + rows / 2` of `logits` `[rows, vocab]`, summed
@@ -73,7 +73,7 @@ impl CpuOp<1> for FusedDisagreement {
                 let mut total = 0.0;
                 for (((a, b), target), normaliser) in pairs.zip(targets).zip(normalisers) {
                     if *target != PAD {
-                        *normaliser = [log_sum(a), log_sum(b)];
+                        *normaliser = log_sums(a, b);
                         total += distance(a, b, *normaliser);
                     }
                 }
@@ -115,9 +115,8 @@ impl CpuOp<1> for FusedDisagreement {
 }
 
 simd! {
-    fn log_sum(row: &[f32]) -> f32 {
-        let largest = max(row);
-        largest + sum(row, |v| exp(v - largest)).ln()
+    fn log_sums(a: &[f32], b: &[f32]) -> [f32; 2] {
+        [log_sum(a), log_sum(b)]
     }
 
     fn distance(a: &[f32], b: &[f32], normaliser: [f32; 2]) -> f64 {

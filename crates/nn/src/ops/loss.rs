@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use super::{
     fused::{CpuOp, apply, contiguous, on_cpu},
-    simd::{exp, max, simd, sum},
+    simd::{exp, log_sum, simd, sum},
 };
 
 /// Sums over all rows that are not padding.
@@ -180,10 +180,8 @@ impl CpuOp<1> for FusedLoss {
 simd! {
     /// The log of the sum of exponentials, and the plain sum in double precision.
     fn read_row(row: &[f32]) -> (f32, f64) {
-        let largest = max(row);
-        let normaliser = sum(row, |v| exp(v - largest));
         let total: f64 = row.chunks(256).map(|chunk| f64::from(sum(chunk, |v| v))).sum();
-        (largest + normaliser.ln(), total)
+        (log_sum(row), total)
     }
 
     fn differentiate_row(row: &mut [f32], log_sum: f32, gradient: f32, others: f32) {

@@ -3,7 +3,7 @@
 //! Five steps of a Newton-Schulz iteration instead of a singular value decomposition: matrix products
 //! only. Its coefficients (Jordan et al. 2024, "Muon") give up exactness for speed: singular values end
 //! between about 0.7 and 1.2, which an optimiser does not notice. On the CPU the products are those of
-//! [`super::matrix`], because in bf16 they take half the time, and accuracy is not needed here.
+//! [`super::matrix`], which may be in bf16: accuracy is not needed here.
 //! Neighbour: `attentive-train`'s Muon.
 
 use burn::{backend::Flex, tensor::Tensor};

@@ -107,6 +107,13 @@ pub(crate) fn max(values: &[f32]) -> f32 {
     rest.iter().fold(largest, |max, v| max.max(*v))
 }
 
+/// The log of the sum of exponentials: what logits have to be lowered by to be log-probabilities.
+#[inline(always)]
+pub(crate) fn log_sum(row: &[f32]) -> f32 {
+    let largest = max(row);
+    largest + sum(row, |v| exp(v - largest)).ln()
+}
+
 /// `e^x` without a branch or a call, within 2 units in the last place for `x <= 88`; 0 below -87.
 #[inline(always)]
 pub(crate) fn exp(x: f32) -> f32 {

@@ -322,16 +322,11 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
             return Translation::empty();
         };
         Translation {
-            text: best.text,
-            score: best.score,
-            log_prob: best.log_prob,
-            finished: best.finished,
-            tokens: best.tokens,
-            alignment: best.alignment,
             alternatives: texts.collect(),
             truncated: (source.cut > 0).then_some(source.cut),
             unknown: source.unknown,
             looped,
+            ..best.into()
         }
     }
 

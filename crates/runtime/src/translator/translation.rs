@@ -51,6 +51,25 @@ pub struct Alternative {
 impl Translation {
     /// The translation of an empty line.
     pub fn empty() -> Self {
+        Alternative::empty().into()
+    }
+
+    /// The best translation; an empty one stays in its place.
+    pub(super) fn take_best(&mut self) -> Alternative {
+        Alternative {
+            text: std::mem::take(&mut self.text),
+            score: self.score,
+            log_prob: self.log_prob,
+            finished: self.finished,
+            tokens: self.tokens.take(),
+            alignment: self.alignment.take(),
+        }
+    }
+}
+
+impl Alternative {
+    /// One that says nothing.
+    pub(super) fn empty() -> Self {
         Self {
             text: String::new(),
             score: 0.0,
@@ -58,6 +77,20 @@ impl Translation {
             finished: Finish::EndOfSentence,
             tokens: None,
             alignment: None,
+        }
+    }
+}
+
+/// The best translation of a line about which nothing else is to be said.
+impl From<Alternative> for Translation {
+    fn from(best: Alternative) -> Self {
+        Self {
+            text: best.text,
+            score: best.score,
+            log_prob: best.log_prob,
+            finished: best.finished,
+            tokens: best.tokens,
+            alignment: best.alignment,
             alternatives: Vec::new(),
             truncated: None,
             unknown: 0,

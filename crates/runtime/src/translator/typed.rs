@@ -197,22 +197,14 @@ impl Part {
             ranked: vec![Alternative {
                 text: text.to_owned(),
                 alignment: alignments.then(|| (0..words).map(|word| (word, word)).collect()),
-                ..nothing()
+                ..Alternative::empty()
             }],
             notes: None,
         }
     }
 
     fn translated(asked: &Asked, mut answer: Translation) -> Self {
-        let best = Alternative {
-            text: std::mem::take(&mut answer.text),
-            score: answer.score,
-            log_prob: answer.log_prob,
-            finished: answer.finished,
-            tokens: answer.tokens.take(),
-            alignment: answer.alignment.take(),
-        };
-        let mut ranked = vec![best];
+        let mut ranked = vec![answer.take_best()];
         ranked.append(&mut answer.alternatives);
         for Alternative {
             text, alignment, ..
@@ -246,18 +238,13 @@ fn join(pieces: &[Piece<'_>], parts: &[Part]) -> Translation {
     };
     let notes = || parts.iter().filter_map(|part| part.notes.as_ref());
     Translation {
-        text: best.text,
-        score: best.score,
-        log_prob: best.log_prob,
-        finished: best.finished,
-        tokens: best.tokens,
-        alignment: best.alignment,
         alternatives: ranked.collect(),
         truncated: notes()
             .filter_map(|notes| notes.truncated)
             .reduce(|a, b| a + b),
         unknown: notes().map(|notes| notes.unknown).sum(),
         looped: notes().any(|notes| notes.looped),
+        ..best.into()
     }
 }
 
@@ -268,7 +255,7 @@ fn join(pieces: &[Piece<'_>], parts: &[Part]) -> Translation {
 /// than one.
 fn joined(pieces: &[Piece<'_>], parts: &[Part], rank: usize) -> Alternative {
     let mut source = String::new();
-    let mut line = nothing();
+    let mut line = Alternative::empty();
     let mut links = Some(Vec::new());
     let mut translated = 0;
     for (Piece { sentence, .. }, part) in pieces.iter().zip(parts) {
@@ -303,18 +290,6 @@ fn joined(pieces: &[Piece<'_>], parts: &[Part], rank: usize) -> Alternative {
 fn next_word(text: &str) -> usize {
     let within = text.chars().next_back().is_some_and(|c| !c.is_whitespace());
     text.split_whitespace().count() - usize::from(within)
-}
-
-/// An alternative that says nothing yet.
-fn nothing() -> Alternative {
-    Alternative {
-        text: String::new(),
-        score: 0.0,
-        log_prob: 0.0,
-        finished: Finish::EndOfSentence,
-        tokens: None,
-        alignment: None,
-    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use super::table::{self, EDGE, STEPS};
-use super::words;
+use super::{without_umlauts, words};
 use crate::lines::read_lines;
 
 const HEADER: &str = "\
@@ -56,13 +56,6 @@ fn count(sides: [&[String]; 2]) -> [Counts; 2] {
         }
     }
     [whole, part]
-}
-
-fn without_umlauts(word: &str) -> String {
-    let pairs = [("ä", "ae"), ("ö", "oe"), ("ü", "ue"), ("ß", "ss")];
-    pairs
-        .iter()
-        .fold(word.to_string(), |word, (from, to)| word.replace(from, to))
 }
 
 /// The table as text: the same for the same sentences, whatever their order.
