@@ -110,7 +110,7 @@ impl ModelDir {
 
     /// Maps the weights file, or finds it in the program.
     pub fn weights(&self) -> Result<Weights> {
-        let path = self.path.join(WEIGHTS);
+        let path = Self::weights_path(&self.path);
         match self.weights {
             WeightsFile::InFolder => Weights::open(path),
             WeightsFile::Embedded(bytes) => Weights::from_static(path, bytes),
@@ -119,7 +119,7 @@ impl ModelDir {
 
     /// The size of the weights file.
     pub fn weights_bytes(&self) -> Result<u64> {
-        let path = self.path.join(WEIGHTS);
+        let path = Self::weights_path(&self.path);
         match self.weights {
             WeightsFile::InFolder => {
                 let metadata = fs::metadata(&path).map_err(RuntimeError::io("read", &path))?;
@@ -153,7 +153,7 @@ impl ModelDir {
     }
 
     /// Where a directory's weights are.
-    pub(crate) fn weights_path(path: &Path) -> PathBuf {
+    pub fn weights_path(path: &Path) -> PathBuf {
         path.join(WEIGHTS)
     }
 }

@@ -34,6 +34,19 @@ pub enum TrainError {
         /// One sentence per problem.
         problems: Vec<String>,
     },
+    /// The model to start from is of another kind than the recipe's.
+    #[error(
+        "the model of `training.start_from` ({}) is not the recipe's:{}\nGive `[model]` the values of that \
+         model.",
+        model.display(),
+        differences.iter().map(|one| format!("\n  {one}")).collect::<String>()
+    )]
+    OtherModel {
+        /// Its folder.
+        model: PathBuf,
+        /// One sentence per difference.
+        differences: Vec<String>,
+    },
     /// The recipe asks for a precision that the device does not have.
     #[error(
         "`training.precision` (\"bf16\") needs a CPU with bf16 products (AVX512-BF16), and {device} has none. \

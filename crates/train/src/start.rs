@@ -4,7 +4,10 @@
 //! recipe, another corpus, another vocabulary. Neighbour: [`crate::trainer`] loops over the result.
 
 use attentive_nn::{models::transformer::Transformer, ops::Precision};
-use attentive_runtime::{config::ModelConfig, model_dir::Tokenizers};
+use attentive_runtime::{
+    config::ModelConfig,
+    model_dir::{ModelDir, Tokenizers},
+};
 
 use burn::tensor::Device;
 
@@ -48,12 +51,9 @@ pub(crate) fn prepare(session: &Session<'_>, observer: &mut dyn Observer) -> Res
     let device = session.device.clone().autodiff();
 
     let Some(checkpoint) = latest.checkpoint else {
-        observer.event(&Event::Preparing("learning the vocabulary"));
-        let tokenizers = text.train_tokenizers(recipe)?;
+        let (tokenizers, config, model) = first_model(recipe, &text, &device, observer)?;
         observer.event(&Event::Preparing("encoding the corpus"));
         let corpus = text.encode(recipe, &tokenizers)?;
-        let config = model_config(recipe, &tokenizers)?;
-        let model = Transformer::new(&config, recipe.training.seed, &device);
         let ema_decay = recipe.training.ema_decay;
         let snapshot = Snapshot {
             ema: (ema_decay > 0.0).then(|| Ema::new(ema_decay, &model)),
@@ -109,6 +109,54 @@ pub(crate) fn prepare(session: &Session<'_>, observer: &mut dyn Observer) -> Res
         log,
         continued_from,
     })
+}
+
+/// What a new run begins with: random weights and vocabularies of its own text, or those of another model.
+fn first_model(
+    recipe: &Recipe,
+    text: &CorpusText,
+    device: &Device,
+    observer: &mut dyn Observer,
+) -> Result<(Tokenizers, ModelConfig, Transformer)> {
+    let folder = &recipe.training.start_from;
+    if folder.is_empty() {
+        observer.event(&Event::Preparing("learning the vocabulary"));
+        let tokenizers = text.train_tokenizers(recipe)?;
+        let config = model_config(recipe, &tokenizers)?;
+        let model = Transformer::new(&config, recipe.training.seed, device);
+        return Ok((tokenizers, config, model));
+    }
+    observer.event(&Event::Preparing("reading the model to start from"));
+    let given = ModelDir::open(folder)?;
+    let config = model_config(recipe, &given.tokenizers)?;
+    let differences = size_differences(&given.config, &config);
+    if !differences.is_empty() {
+        return Err(TrainError::OtherModel {
+            model: given.path,
+            differences,
+        });
+    }
+    let model = Transformer::load(&config, &ModelDir::weights_path(&given.path), device)?;
+    Ok((given.tokenizers, config, model))
+}
+
+/// What the recipe's `[model]` says otherwise than the model to start from; dropout has no weights.
+fn size_differences(given: &ModelConfig, asked: &ModelConfig) -> Vec<String> {
+    let keys = |config: &ModelConfig| match serde_json::to_value(config) {
+        Ok(serde_json::Value::Object(keys)) => keys,
+        _ => unreachable!("a configuration is an object of plain values"),
+    };
+    let asked = keys(asked);
+    keys(given)
+        .into_iter()
+        .filter(|(key, value)| key != "dropout" && asked.get(key) != Some(value))
+        .map(|(key, value)| {
+            format!(
+                "`model.{key}`: {value} in the model, {} in the recipe",
+                asked[&key]
+            )
+        })
+        .collect()
 }
 
 fn model_config(recipe: &Recipe, tokenizers: &Tokenizers) -> Result<ModelConfig> {

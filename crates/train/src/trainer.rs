@@ -83,16 +83,14 @@ struct Trainer<'a> {
 
 impl Trainer<'_> {
     fn run(&mut self, observer: &mut dyn Observer) -> Result<Outcome> {
-        let recipe = self.session.recipe;
-        let budget = Budget::of(&recipe.training);
-        let seed = recipe.training.seed;
-        let first = self.pairs_of(0);
-        let plan = batches::plan(&first, budget, seed, 0);
-        observer.event(&Event::Started(self.introduction(&first, &plan)));
-        drop((first, plan));
+        let first = self.planned(0);
+        observer.event(&Event::Started(self.introduction(&first.0, &first.1)));
+        let mut first = Some(first);
         while let Some(epoch) = self.next_epoch() {
-            let pairs = self.pairs_of(epoch);
-            let plan = batches::plan(&pairs, budget, seed, epoch as usize);
+            let (pairs, plan) = first
+                .take()
+                .filter(|_| epoch == 0)
+                .unwrap_or_else(|| self.planned(epoch));
             while (self.ready.snapshot.state.batch as usize) < plan.len() {
                 if self.session.stop.load(Ordering::Relaxed) {
                     self.save(CheckpointKind::Interval, observer)?;
@@ -110,11 +108,16 @@ impl Trainer<'_> {
         self.finish(observer)
     }
 
-    fn pairs_of(&self, epoch: u64) -> Arc<Vec<Pair>> {
+    /// The pairs of an epoch and which of them make up each batch.
+    fn planned(&self, epoch: u64) -> (Arc<Vec<Pair>>, Vec<Vec<usize>>) {
+        let recipe = self.session.recipe;
         let Ready {
             corpus, tokenizers, ..
         } = &self.ready;
-        corpus.of_epoch(self.session.recipe, tokenizers, epoch)
+        let pairs = corpus.of_epoch(recipe, tokenizers, epoch);
+        let budget = Budget::of(&recipe.training);
+        let plan = batches::plan(&pairs, budget, recipe.training.seed, epoch as usize);
+        (pairs, plan)
     }
 
     /// The epoch to go on with, if the run is not over.
@@ -139,7 +142,7 @@ impl Trainer<'_> {
         let mut pass = Pass::training(recipe.training.seed, number);
         let loss = with_precision(recipe.training.precision, || {
             let smoothing = smoothing(&recipe.training);
-            match recipe.training.agreement {
+            match recipe.training.agreement_in(epoch) {
                 0.0 => batch_loss(&snapshot.model, batch, smoothing, &mut pass),
                 weight => batch_loss_twice(&snapshot.model, batch, smoothing, weight, &mut pass),
             }

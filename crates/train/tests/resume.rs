@@ -35,6 +35,8 @@ seed = 5
 epochs = 3
 batch_tokens = 96
 accumulate = 3
+agreement = 2.0
+agreement_after = 1
 clip_norm = 1.0
 ema_decay = 0.9
 log_every = 1
@@ -184,6 +186,36 @@ fn a_changed_recipe_is_refused_with_the_difference_named() {
         .unwrap_err();
     assert!(error.to_string().contains("data.synthetic"), "{error}");
     assert_eq!(bytes(&out), before, "a refused run changes nothing");
+}
+
+#[test]
+fn a_run_may_begin_with_the_weights_and_vocabularies_of_another_model() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = (dir.path().join("first"), dir.path().join("second"));
+    run(&recipe(&[]), &first, 2).0.unwrap();
+    let start = format!("training.start_from={}", first.display());
+    let tuned = recipe(&[&start, "data.synthetic.symbols=6", "model.dropout=0.1"]);
+    run(&tuned, &second, 0).0.unwrap();
+    let weights = |run: &Path| std::fs::read(run.join("last/model.safetensors")).unwrap();
+    let vocabulary = |run: &Path| ModelDir::open(run).unwrap().tokenizers.src.fingerprint();
+    assert_eq!(vocabulary(&first), vocabulary(&second), "8 symbols, not 6");
+    assert_ne!(weights(&first), weights(&second), "one step was made");
+    // A step of the size 0 leaves the weights of the first model as they were.
+    let third = dir.path().join("third");
+    let still = recipe(&[&start, "schedule.factor=1e-30", "training.ema_decay=0.0"]);
+    run(&still, &third, 0).0.unwrap();
+    assert_eq!(weights(&first), weights(&third));
+
+    let wider = recipe(&[&start, "model.d_ff=48"]);
+    let error = run(&wider, &dir.path().join("wider"), 0).0.unwrap_err();
+    let message = error.to_string();
+    assert!(
+        message.contains("`model.d_ff`: 32 in the model, 48 in the recipe"),
+        "{message}"
+    );
+    let nowhere = recipe(&["training.start_from=no/such/model"]);
+    let error = run(&nowhere, &dir.path().join("nowhere"), 0).0.unwrap_err();
+    assert!(error.to_string().contains("no/such/model"), "{error}");
 }
 
 #[test]

@@ -176,6 +176,10 @@ fn check_training(recipe: &Recipe, found: &mut Found) {
     found.at_least("training.log_every", training.log_every, 1);
     found.not_negative("training.max_minutes", training.max_minutes);
     found.not_negative("training.agreement", training.agreement);
+    let after = training.agreement_after;
+    found.require(after == 0 || training.agreement > 0.0, || {
+        format!("`training.agreement_after` ({after}) does nothing without `training.agreement`")
+    });
     found.not_negative("training.clip_norm", training.clip_norm);
     found.share("training.ema_decay", training.ema_decay);
     if training.loss == LossKind::LabelSmoothing {
@@ -201,7 +205,7 @@ fn check_optimizer(recipe: &Recipe, found: &mut Found) {
     let ignored = optimizer.kind == OptimizerKind::Adam && optimizer.weight_decay > 0.0;
     found.require(!ignored, || {
         format!(
-            "`optimizer.weight_decay` ({}) needs `optimizer.kind` = \"adamw\"",
+            "`optimizer.weight_decay` ({}) needs `optimizer.kind` = \"adamw\" or \"muon\"",
             optimizer.weight_decay
         )
     });

@@ -66,6 +66,7 @@ impl Default for Training {
     fn default() -> Self {
         Training {
             seed: 1,
+            start_from: String::new(),
             epochs: 20,
             max_steps: 0,
             max_minutes: 0.0,
@@ -75,6 +76,7 @@ impl Default for Training {
             loss: LossKind::LabelSmoothing,
             label_smoothing: 0.1,
             agreement: 0.0,
+            agreement_after: 0,
             clip_norm: 0.0,
             ema_decay: 0.0,
             precision: Precision::F32,

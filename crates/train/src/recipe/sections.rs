@@ -141,6 +141,9 @@ pub struct Augmentation {
 pub struct Training {
     /// Decides the first weights, the order of the batches and the dropout.
     pub seed: u64,
+    /// Folder of a trained model whose weights and vocabularies to begin with, in place of random weights
+    /// and of `[tokenizer]`; empty for none.
+    pub start_from: String,
     /// Times the corpus is gone through.
     pub epochs: usize,
     /// Stop after so many steps; 0 for no limit.
@@ -160,6 +163,8 @@ pub struct Training {
     /// Weight of the agreement between two looks at a batch with different dropout (R-Drop), which
     /// takes twice the time; 0 for one look.
     pub agreement: f64,
+    /// Epochs before the agreement counts: at first there is little to agree on, and one look is faster.
+    pub agreement_after: usize,
     /// Longest gradient, as a norm over all parameters; 0 for no limit.
     pub clip_norm: f64,
     /// Decay of the moving average of the weights, which is then validated; 0 for none.
@@ -168,6 +173,16 @@ pub struct Training {
     pub precision: Precision,
     /// Steps between two lines of `metrics.jsonl`.
     pub log_every: usize,
+}
+
+impl Training {
+    /// The weight of the agreement in an epoch, counted from 0.
+    pub fn agreement_in(&self, epoch: u64) -> f64 {
+        match epoch < self.agreement_after as u64 {
+            true => 0.0,
+            false => self.agreement,
+        }
+    }
 }
 
 /// What training minimises (SPEC section 2).

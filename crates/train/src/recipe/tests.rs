@@ -332,6 +332,10 @@ fn settings_that_contradict_each_other_are_refused() {
             "`training.max_minutes` (-1)",
         ),
         ("[training]\nepochs = -1", "`training.epochs`"),
+        (
+            "[training]\nagreement_after = 2",
+            "`training.agreement_after` (2) does nothing",
+        ),
     ] {
         let message = refusal(&format!("{FILES}{text}\n"), &[]);
         assert!(
@@ -339,6 +343,15 @@ fn settings_that_contradict_each_other_are_refused() {
             "{text}: {message}"
         );
     }
+}
+
+#[test]
+fn two_looks_may_begin_after_some_epochs() {
+    let recipe = parse(&format!(
+        "{FILES}[training]\nagreement = 5.0\nagreement_after = 2\n"
+    ));
+    let weights = [0, 1, 2, 3].map(|epoch| recipe.training.agreement_in(epoch));
+    assert_eq!(weights, [0.0, 0.0, 5.0, 5.0]);
 }
 
 #[test]
