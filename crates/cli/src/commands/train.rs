@@ -41,6 +41,7 @@ Examples:
   attentive train recipes/reverse.toml --out runs/reverse
   attentive train recipes/multi30k-small.toml --out runs/m30k --set data.dir=data/multi30k \\
     --set training.max_minutes=60
+  attentive train my.toml --out runs/mine --set training.start_from=runs/m30k   # fine-tuning
   attentive train recipes/reverse.toml --out runs/reverse --tensorboard
 
 Ctrl-C saves a checkpoint and stops; the same command continues from it, as if nothing had happened.
