@@ -91,8 +91,7 @@ fn write_batches(
     count: usize,
     file: &str,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let recipe =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../recipes/multi30k-small.toml");
+    let recipe = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../recipes/multi30k.toml");
     let recipe = Recipe::load(
         &recipe,
         &[

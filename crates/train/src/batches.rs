@@ -311,8 +311,7 @@ mod tests {
             eprintln!("SKIPPED: set ATTENTIVE_DATA to the data folder to measure the padding");
             return;
         };
-        let recipe =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recipes/multi30k-small.toml");
+        let recipe = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recipes/multi30k.toml");
         let folder = Path::new(&data).join("multi30k");
         let set = [
             format!("data.dir={}", folder.display()),

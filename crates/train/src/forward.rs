@@ -23,6 +23,14 @@ pub fn smoothing(training: &Training) -> f64 {
     }
 }
 
+/// The weight of the agreement between two looks in an epoch, counted from 0; 0 for one look.
+pub fn agreement(training: &Training, epoch: u64) -> f64 {
+    match epoch < training.agreement_after as u64 {
+        true => 0.0,
+        false => training.agreement,
+    }
+}
+
 /// The loss of a batch that is looked at twice with different dropout (R-Drop, Liang et al. 2021):
 /// the mean of both losses and, `weight` times, a quarter of the symmetric divergence between both
 /// predictions; that is half of the paper's loss, so that it is still one of `tgt_tokens` tokens.

@@ -33,6 +33,16 @@ impl Schedule {
         self
     }
 
+    /// The last step that learns anything, if the curve comes down to nothing.
+    pub fn last_step(&self) -> Option<usize> {
+        let ends = matches!(
+            self.settings.kind,
+            ScheduleKind::Cosine | ScheduleKind::Trapezoid
+        );
+        (ends && self.settings.min_learning_rate == 0.0)
+            .then(|| self.settings.total_steps.saturating_sub(1) / self.stride)
+    }
+
     /// The rate of a step; the first step is 1, and 0 counts as 1.
     pub fn rate(&self, step: usize) -> f64 {
         let step = (step * self.stride).max(1) as f64;
@@ -171,6 +181,23 @@ mod tests {
         assert!((curve.rate(250) - (1e-3 + 1e-4) / 2.0).abs() < 1e-12);
         assert!((curve.rate(300) - 1e-4).abs() < 1e-15);
         assert_eq!(curve.rate(300), curve.rate(5000));
+    }
+
+    #[test]
+    fn a_curve_that_comes_down_to_nothing_has_a_last_step() {
+        for kind in [ScheduleKind::Trapezoid, ScheduleKind::Cosine] {
+            let down = |least| {
+                schedule(kind, |s| {
+                    (s.warmup, s.decay, s.total_steps) = (10, 100, 300);
+                    (s.min_learning_rate, s.unit) = (least, ScheduleUnit::Batches);
+                })
+            };
+            assert_eq!(down(0.0).last_step(), Some(299));
+            assert!(down(0.0).rate(299) > 0.0 && down(0.0).rate(300) == 0.0);
+            assert_eq!(down(0.0).accumulating(10).last_step(), Some(29));
+            assert_eq!(down(1e-6).last_step(), None);
+        }
+        assert_eq!(schedule(ScheduleKind::Noam, |_| ()).last_step(), None);
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::{
     batches::{self, Batch, Budget},
     corpus::Pair,
     events::{EpochReport, Event, Observer, Outcome, StepReport},
-    forward::{batch_loss, batch_loss_twice, smoothing},
+    forward::{agreement, batch_loss, batch_loss_twice, smoothing},
     manifest::CheckpointKind,
     optimizer::{accumulate, clip_scale, global_norm},
     run_dir::Link,
@@ -128,10 +128,19 @@ impl Trainer<'_> {
     }
 
     fn limit_reached(&self) -> bool {
-        let training = &self.session.recipe.training;
-        let steps =
-            training.max_steps > 0 && self.ready.snapshot.state.step >= training.max_steps as u64;
-        steps || (training.max_minutes > 0.0 && self.seconds() >= training.max_minutes * 60.0)
+        let minutes = self.session.recipe.training.max_minutes;
+        let last = self.last_step();
+        last.is_some_and(|last| self.ready.snapshot.state.step >= last)
+            || (minutes > 0.0 && self.seconds() >= minutes * 60.0)
+    }
+
+    /// The step after which the run ends, whatever epoch it is in: its limit, or where its learning rate
+    /// comes to nothing.
+    fn last_step(&self) -> Option<u64> {
+        let limit = self.session.recipe.training.max_steps;
+        let limit = (limit > 0).then_some(limit);
+        let last = limit.into_iter().chain(self.schedule.last_step()).min();
+        last.map(|step| step as u64)
     }
 
     /// One batch: its gradients join the others, and every `accumulate` batches there is a step.
@@ -142,7 +151,7 @@ impl Trainer<'_> {
         let mut pass = Pass::training(recipe.training.seed, number);
         let loss = with_precision(recipe.training.precision, || {
             let smoothing = smoothing(&recipe.training);
-            match recipe.training.agreement_in(epoch) {
+            match agreement(&recipe.training, epoch) {
                 0.0 => batch_loss(&snapshot.model, batch, smoothing, &mut pass),
                 weight => batch_loss_twice(&snapshot.model, batch, smoothing, weight, &mut pass),
             }

@@ -219,6 +219,24 @@ fn a_run_may_begin_with_the_weights_and_vocabularies_of_another_model() {
 }
 
 #[test]
+fn a_run_ends_where_its_learning_rate_comes_to_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let ending = recipe(&[
+        "schedule.kind=trapezoid",
+        "schedule.warmup=2",
+        "schedule.decay=4",
+        "schedule.total_steps=8",
+    ]);
+    let outcome = run(&ending, dir.path(), u64::MAX).0.unwrap();
+    assert_eq!(outcome, Outcome::Finished);
+    let last = dir.path().join("last").canonicalize().unwrap();
+    assert!(
+        last.ends_with("step-000007") || last.to_string_lossy().contains("step-000007-"),
+        "{last:?}"
+    );
+}
+
+#[test]
 fn a_changed_corpus_is_refused_with_the_file_named() {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();

@@ -10,8 +10,9 @@ use attentive_runtime::config::{ModelConfig, Preset};
 use attentive_train::{
     batches::Batch,
     corpus::Pair,
-    forward::{batch_loss, batch_loss_twice},
+    forward::{agreement, batch_loss, batch_loss_twice},
     optimizer::{Gradients, accumulate, clip_scale, global_norm, muon_update},
+    recipe::Training,
 };
 use burn::tensor::{Device, Tensor, TensorData};
 use serde_json::Value;
@@ -76,6 +77,17 @@ fn two_looks_without_dropout_are_one_look_and_with_dropout_they_disagree() {
         noisy(5.0),
         noisy(0.0)
     );
+}
+
+#[test]
+fn two_looks_may_begin_after_some_epochs() {
+    let training = Training {
+        agreement: 5.0,
+        agreement_after: 2,
+        ..Training::default()
+    };
+    let weights = [0, 1, 2, 3].map(|epoch| agreement(&training, epoch));
+    assert_eq!(weights, [0.0, 0.0, 5.0, 5.0]);
 }
 
 #[test]

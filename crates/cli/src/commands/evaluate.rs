@@ -51,7 +51,7 @@ pub struct EvaluateArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  attentive evaluate --model runs/multi30k-small --src test.de --ref test.en -o test.hyp
+  attentive evaluate --model runs/multi30k --src test.de --ref test.en -o test.hyp
   attentive evaluate --model de-en --src test.de --ref test.en --whole-lines
 
 Loss is the label-smoothed (0.1) objective per target token, perplexity is exp of the cross-entropy;

@@ -27,7 +27,7 @@ pub struct QuantizeArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  attentive quantize runs/multi30k-small --out small-int8
+  attentive quantize runs/multi30k --out multi30k-int8
   attentive translate --model small-int8 \"Ein Hund rennt.\"
 
 The new directory is a quarter of the size and translates faster, nearly always with the same words.

@@ -39,7 +39,7 @@ pub struct TrainArgs {
 const EXAMPLES: &str = "\
 Examples:
   attentive train recipes/reverse.toml --out runs/reverse
-  attentive train recipes/multi30k-small.toml --out runs/m30k --set data.dir=data/multi30k \\
+  attentive train recipes/multi30k.toml --out runs/m30k --set data.dir=data/multi30k \\
     --set training.max_minutes=60
   attentive train my.toml --out runs/mine --set training.start_from=runs/m30k   # fine-tuning
   attentive train recipes/reverse.toml --out runs/reverse --tensorboard

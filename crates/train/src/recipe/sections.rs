@@ -175,16 +175,6 @@ pub struct Training {
     pub log_every: usize,
 }
 
-impl Training {
-    /// The weight of the agreement in an epoch, counted from 0.
-    pub fn agreement_in(&self, epoch: u64) -> f64 {
-        match epoch < self.agreement_after as u64 {
-            true => 0.0,
-            false => self.agreement,
-        }
-    }
-}
-
 /// What training minimises (SPEC section 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

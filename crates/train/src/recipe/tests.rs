@@ -346,15 +346,6 @@ fn settings_that_contradict_each_other_are_refused() {
 }
 
 #[test]
-fn two_looks_may_begin_after_some_epochs() {
-    let recipe = parse(&format!(
-        "{FILES}[training]\nagreement = 5.0\nagreement_after = 2\n"
-    ));
-    let weights = [0, 1, 2, 3].map(|epoch| recipe.training.agreement_in(epoch));
-    assert_eq!(weights, [0.0, 0.0, 5.0, 5.0]);
-}
-
-#[test]
 fn bleu_must_be_measured_to_choose_the_best_model_by_it() {
     let text =
         format!("{FILES}val_src = \"v.de\"\nval_tgt = \"v.en\"\n[validation]\nbleu = false\n");

@@ -36,7 +36,6 @@ impl Trainer<'_> {
         } = &self.ready;
         let training = &self.session.recipe.training;
         let steps = (plan.len() * training.epochs / training.accumulate.max(1)) as u64;
-        let limit = training.max_steps as u64;
         Started {
             run: run.path().to_owned(),
             continued_from: *continued_from,
@@ -46,7 +45,7 @@ impl Trainer<'_> {
             val: corpus.val_report.clone(),
             batches: plan.len(),
             padding: batches::padding_share(pairs, plan),
-            total_steps: if limit > 0 { limit.min(steps) } else { steps },
+            total_steps: self.last_step().unwrap_or(steps).min(steps),
             first_step: snapshot.state.step,
         }
     }

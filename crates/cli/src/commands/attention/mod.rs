@@ -64,11 +64,11 @@ pub struct AttentionArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  attentive attention --model runs/multi30k-small \"Ein Hund rennt.\"
-  attentive attention --model runs/multi30k-small \"Ein Hund rennt.\" --out page.html
-  attentive attention --model runs/multi30k-small \"Ein Hund rennt.\" --out heads.svg --kind cross
-  attentive attention --model runs/multi30k-small \"Ein Hund rennt.\" --out one.png --kind cross --layer 3 --head 2
-  attentive attention --model runs/multi30k-small \"Ein Hund rennt.\" --target \"A dog runs.\" --format json
+  attentive attention --model runs/multi30k \"Ein Hund rennt.\"
+  attentive attention --model runs/multi30k \"Ein Hund rennt.\" --out page.html
+  attentive attention --model runs/multi30k \"Ein Hund rennt.\" --out heads.svg --kind cross
+  attentive attention --model runs/multi30k \"Ein Hund rennt.\" --out one.png --kind cross --layer 3 --head 2
+  attentive attention --model runs/multi30k \"Ein Hund rennt.\" --target \"A dog runs.\" --format json
 
 Rows look at columns. In cross-attention the rows are the tokens that are written; in the decoder's
 self-attention they are the tokens that were read, `<s>` first. The HTML page needs no network.";
