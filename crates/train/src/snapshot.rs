@@ -111,7 +111,7 @@ impl Snapshot {
         ema_decay: f64,
         device: &Device,
     ) -> Result<Self> {
-        let used = Transformer::load(config, &checkpoint.join("model.safetensors"), device)?;
+        let used = Transformer::load(config, &ModelDir::weights_path(checkpoint), device)?;
         let stored = Weights::open(checkpoint.join(TRAINING_FILE))?;
         let plain = device.clone().without_autodiff();
         let mut kinds: BTreeMap<&str, BTreeMap<String, Tensor<1>>> = BTreeMap::new();

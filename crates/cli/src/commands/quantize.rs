@@ -28,7 +28,7 @@ pub struct QuantizeArgs {
 const EXAMPLES: &str = "\
 Examples:
   attentive quantize runs/multi30k --out multi30k-int8
-  attentive translate --model small-int8 \"Ein Hund rennt.\"
+  attentive translate --model multi30k-int8 \"Ein Hund rennt.\"
 
 The new directory is a quarter of the size and translates faster, nearly always with the same words.
 It is for translating on the CPU; training, evaluating and other devices need the original.";

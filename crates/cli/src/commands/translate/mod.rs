@@ -71,8 +71,8 @@ Examples:
   attentive translate --to de -i letter.txt -o brief.txt
   attentive translate --model runs/multi30k \"Ein Hund rennt.\" \"Zwei Katzen schlafen.\"
   attentive translate --model runs/multi30k -i test.de -o test.en --beam 8
-  zcat big.de.gz | attentive translate --model small-int8 > big.en
-  attentive translate --model small-int8 --prefix \"A dog\" --alignments \"Ein Hund rennt.\"
+  zcat big.de.gz | attentive translate --model multi30k-int8 > big.en
+  attentive translate --model multi30k-int8 --prefix \"A dog\" --alignments \"Ein Hund rennt.\"
   attentive translate --sample --temperature 0.8 --alternatives 3 \"Hallo, alle zusammen!\"
 
 Without --model, German becomes English and English becomes German: the language is found out once,
