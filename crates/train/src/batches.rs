@@ -15,16 +15,19 @@ use crate::recipe::Training;
 pub enum Budget {
     /// At most so many tokens on the longer side, padding included; a longer pair stands alone.
     Tokens(usize),
-    /// Exactly so many pairs; the last batch takes what is left.
+    /// Exactly so many pairs of similar length; the last batch takes what is left.
     Sentences(usize),
+    /// Exactly so many pairs of any length.
+    Random(usize),
 }
 
 impl Budget {
     /// What a recipe says.
     pub fn of(training: &Training) -> Self {
-        match training.batch_sentences {
-            0 => Budget::Tokens(training.batch_tokens),
-            sentences => Budget::Sentences(sentences),
+        match (training.batch_sentences, training.similar_lengths) {
+            (0, _) => Budget::Tokens(training.batch_tokens),
+            (sentences, true) => Budget::Sentences(sentences),
+            (sentences, false) => Budget::Random(sentences),
         }
     }
 }
@@ -44,13 +47,8 @@ pub fn plan(pairs: &[Pair], budget: Budget, seed: u64, epoch: usize) -> Vec<Vec<
             sort_by_length(pairs, &mut order);
             cut(pairs, &order, tokens)
         }
-        Budget::Sentences(sentences) => {
-            let sentences = sentences.max(1);
-            for pool in order.chunks_mut(sentences * POOL_BATCHES) {
-                sort_by_length(pairs, pool);
-            }
-            order.chunks(sentences).map(<[usize]>::to_vec).collect()
-        }
+        Budget::Sentences(sentences) => in_pools(pairs, &mut order, sentences, POOL_BATCHES),
+        Budget::Random(sentences) => in_pools(pairs, &mut order, sentences, 1),
     };
     random.shuffle(&mut batches);
     batches
@@ -62,11 +60,28 @@ pub fn plan_in_order(pairs: &[Pair], budget: Budget) -> Vec<Vec<usize>> {
     sort_by_length(pairs, &mut order);
     match budget {
         Budget::Tokens(tokens) => cut(pairs, &order, tokens),
-        Budget::Sentences(sentences) => order
-            .chunks(sentences.max(1))
-            .map(<[usize]>::to_vec)
-            .collect(),
+        Budget::Sentences(sentences) | Budget::Random(sentences) => chunks(&order, sentences),
     }
+}
+
+/// Sorts the pairs of so many batches together, and cuts.
+fn in_pools(
+    pairs: &[Pair],
+    order: &mut [usize],
+    sentences: usize,
+    batches: usize,
+) -> Vec<Vec<usize>> {
+    for pool in order.chunks_mut(sentences.max(1) * batches) {
+        sort_by_length(pairs, pool);
+    }
+    chunks(order, sentences)
+}
+
+fn chunks(order: &[usize], sentences: usize) -> Vec<Vec<usize>> {
+    order
+        .chunks(sentences.max(1))
+        .map(<[usize]>::to_vec)
+        .collect()
 }
 
 /// Pairs padded to rectangles.
@@ -247,7 +262,7 @@ mod tests {
     #[test]
     fn the_same_seed_and_epoch_give_the_same_batches_in_the_same_order() {
         let pairs = corpus(500);
-        for budget in [Budget::Tokens(256), Budget::Sentences(8)] {
+        for budget in [Budget::Tokens(256), Budget::Sentences(8), Budget::Random(8)] {
             assert_eq!(plan(&pairs, budget, 1, 3), plan(&pairs, budget, 1, 3));
             assert_ne!(plan(&pairs, budget, 1, 3), plan(&pairs, budget, 1, 4));
             assert_ne!(plan(&pairs, budget, 1, 3), plan(&pairs, budget, 2, 3));
@@ -294,14 +309,10 @@ mod tests {
             "{}",
             share(Budget::Sentences(32))
         );
-        let unsorted: Vec<Vec<usize>> = (0..20_000)
-            .step_by(32)
-            .map(|i| (i..i + 32).collect())
-            .collect();
         assert!(
-            padding_share(&pairs, &unsorted) > 0.3,
+            share(Budget::Random(32)) > 0.3,
             "{}",
-            padding_share(&pairs, &unsorted)
+            share(Budget::Random(32))
         );
     }
 
@@ -350,11 +361,13 @@ mod tests {
     }
 
     #[test]
-    fn a_recipe_chooses_tokens_or_sentences() {
+    fn a_recipe_chooses_tokens_or_sentences_similar_or_at_random() {
         let mut training = Training::default();
         assert_eq!(Budget::of(&training), Budget::Tokens(4096));
         training.batch_sentences = 32;
         assert_eq!(Budget::of(&training), Budget::Sentences(32));
+        training.similar_lengths = false;
+        assert_eq!(Budget::of(&training), Budget::Random(32));
     }
 
     proptest! {
@@ -367,7 +380,11 @@ mod tests {
             epoch in 0usize..5,
         ) {
             let pairs: Vec<Pair> = lengths.iter().map(|&(src, tgt)| pair(src, tgt)).collect();
-            for budget in [Budget::Tokens(tokens), Budget::Sentences(sentences)] {
+            for budget in [
+                Budget::Tokens(tokens),
+                Budget::Sentences(sentences),
+                Budget::Random(sentences),
+            ] {
                 let batches = plan(&pairs, budget, seed, epoch);
                 for batch in &batches {
                     let batch = Batch::collect(&pairs, batch);
@@ -376,7 +393,9 @@ mod tests {
                         Budget::Tokens(tokens) => {
                             prop_assert!(batch.rows() == 1 || batch.rows() * columns <= tokens);
                         }
-                        Budget::Sentences(sentences) => prop_assert!(batch.rows() <= sentences),
+                        Budget::Sentences(sentences) | Budget::Random(sentences) => {
+                            prop_assert!(batch.rows() <= sentences);
+                        }
                     }
                 }
                 let mut seen: Vec<usize> = batches.concat();

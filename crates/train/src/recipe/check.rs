@@ -193,6 +193,11 @@ fn check_training(recipe: &Recipe, found: &mut Found) {
                  the longest sentence and its end must fit into a batch"
             )
         });
+        found.require(training.similar_lengths, || {
+            "`training.similar_lengths` = false needs `training.batch_sentences`: batches of so many tokens \
+             are always of similar length"
+                .into()
+        });
     }
 }
 

@@ -72,6 +72,7 @@ impl Default for Training {
             max_minutes: 0.0,
             batch_tokens: 4096,
             batch_sentences: 0,
+            similar_lengths: true,
             accumulate: 1,
             loss: LossKind::LabelSmoothing,
             label_smoothing: 0.1,

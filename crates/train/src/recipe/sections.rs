@@ -154,6 +154,8 @@ pub struct Training {
     pub batch_tokens: usize,
     /// Sentence pairs of every batch; 0 lets `batch_tokens` decide.
     pub batch_sentences: usize,
+    /// Whether the sentences of a batch are about as long as each other, so that padding is rare.
+    pub similar_lengths: bool,
     /// Batches that make one step; equal to one batch as large as all of them.
     pub accumulate: usize,
     /// What is minimised.

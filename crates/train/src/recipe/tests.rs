@@ -333,6 +333,10 @@ fn settings_that_contradict_each_other_are_refused() {
         ),
         ("[training]\nepochs = -1", "`training.epochs`"),
         (
+            "[training]\nsimilar_lengths = false",
+            "`training.similar_lengths` = false needs `training.batch_sentences`",
+        ),
+        (
             "[training]\nagreement_after = 2",
             "`training.agreement_after` (2) does nothing",
         ),

@@ -106,7 +106,8 @@ impl Run {
         table.row("recipe", self.recipe_path.display().to_string());
         let batch = match training.batch_sentences {
             0 => format!("{} tokens", count(training.batch_tokens)),
-            pairs => format!("{} pairs", count(pairs)),
+            pairs if training.similar_lengths => format!("{} pairs", count(pairs)),
+            pairs => format!("{} pairs at random", count(pairs)),
         };
         table.row(
             "",
