@@ -56,8 +56,10 @@ pub fn train(session: Session<'_>, observer: &mut dyn Observer) -> Result<Outcom
     let schedule = Schedule::new(&session.recipe.schedule, ready.config.d_model)
         .accumulating(session.recipe.training.accumulate);
     let now = Instant::now();
+    let state = &ready.snapshot.state;
     let mut trainer = Trainer {
-        before: ready.snapshot.state.seconds,
+        before: state.seconds,
+        window_before: state.window_tokens + state.micro_tokens,
         started: now,
         saved: now,
         window: now,
@@ -77,8 +79,10 @@ struct Trainer<'a> {
     started: Instant,
     /// When the last checkpoint was written.
     saved: Instant,
-    /// When the last log line was written.
+    /// When the last log line was written, or this process began.
     window: Instant,
+    /// Tokens since the last log line that an earlier process trained on.
+    window_before: u64,
 }
 
 impl Trainer<'_> {
@@ -345,7 +349,7 @@ impl Trainer<'_> {
         let state = &mut self.ready.snapshot.state;
         (state.window_loss, state.window_tokens) = (0.0, 0);
         state.train_loss = Some(report.loss);
-        self.window = Instant::now();
+        (self.window, self.window_before) = (Instant::now(), 0);
         self.ready.log.append("step", report.step, &report)?;
         observer.event(&Event::Logged(report));
         Ok(())

@@ -6,7 +6,7 @@ use attentive_nn::{models::transformer::Transformer, parameters};
 use attentive_runtime::model_dir::ModelDir;
 use attentive_train::{
     Recipe, TrainError,
-    events::{Event, Observer, Outcome},
+    events::{Event, Observer, Outcome, StepReport},
     trainer::{Session, train},
 };
 use burn::tensor::Device;
@@ -54,13 +54,16 @@ struct StopAfter<'a> {
     steps: u64,
     stop: &'a AtomicBool,
     warnings: Vec<String>,
+    last: Option<StepReport>,
 }
 
 impl Observer for StopAfter<'_> {
     fn event(&mut self, event: &Event) {
         match event {
-            Event::Step(report) if report.step >= self.steps => {
-                self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            Event::Step(report) => {
+                let stops = report.step >= self.steps;
+                self.stop.store(stops, std::sync::atomic::Ordering::Relaxed);
+                self.last = Some(report.clone());
             }
             Event::Warning(message) => self.warnings.push(message.clone()),
             _ => {}
@@ -74,11 +77,22 @@ fn recipe(overrides: &[&str]) -> Recipe {
 }
 
 fn run(recipe: &Recipe, out: &Path, stop_after: u64) -> (Result<Outcome, TrainError>, Vec<String>) {
+    let (result, warnings, _) = observed(recipe, out, stop_after);
+    (result, warnings)
+}
+
+/// How a run ended, its warnings, and what it said of its last step.
+fn observed(
+    recipe: &Recipe,
+    out: &Path,
+    stop_after: u64,
+) -> (Result<Outcome, TrainError>, Vec<String>, Option<StepReport>) {
     let stop = AtomicBool::new(false);
     let mut observer = StopAfter {
         steps: stop_after,
         stop: &stop,
         warnings: Vec::new(),
+        last: None,
     };
     let session = Session {
         recipe,
@@ -87,7 +101,7 @@ fn run(recipe: &Recipe, out: &Path, stop_after: u64) -> (Result<Outcome, TrainEr
         stop: &stop,
     };
     let result = train(session, &mut observer);
-    (result, observer.warnings)
+    (result, observer.warnings, observer.last)
 }
 
 /// Every weight of RUN/last and every number of its optimiser, as bytes.
@@ -132,6 +146,23 @@ fn resumed_training_matches_uninterrupted() {
             .collect()
     };
     assert_eq!(history(&whole), history(&pieces));
+}
+
+/// What an earlier process did between two lines of the log is no speed of this one.
+#[test]
+fn a_continued_run_counts_only_its_own_tokens_as_its_speed() {
+    let dir = tempfile::tempdir().unwrap();
+    let recipe = recipe(&[
+        "training.accumulate=1",
+        "training.log_every=20",
+        "training.max_steps=20",
+    ]);
+    let last_report = |stop_after| observed(&recipe, dir.path(), stop_after).2.unwrap();
+    let (stopped, ended) = (last_report(19), last_report(u64::MAX));
+    assert_eq!((stopped.step, ended.step), (19, 20));
+    let tokens = ended.tokens_per_second * (ended.seconds - stopped.seconds);
+    let own = (ended.tokens - stopped.tokens) as f64;
+    assert!(tokens < own * 5.0, "{tokens} tokens, not {own}");
 }
 
 /// An epoch that ends in the middle of an accumulation leaves gradients waiting in its checkpoint.

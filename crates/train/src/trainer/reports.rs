@@ -12,6 +12,7 @@ impl Trainer<'_> {
     pub(super) fn step_report(&self, learning_rate: f64, norm: f64) -> StepReport {
         let state = &self.ready.snapshot.state;
         let tokens = state.window_tokens as f64;
+        let own = (tokens - self.window_before as f64).max(0.0);
         StepReport {
             step: state.step,
             epoch: state.epoch,
@@ -20,7 +21,7 @@ impl Trainer<'_> {
             loss: state.window_loss / tokens.max(1.0),
             learning_rate,
             gradient_norm: Some(norm),
-            tokens_per_second: tokens / self.window.elapsed().as_secs_f64().max(1e-9),
+            tokens_per_second: own / self.window.elapsed().as_secs_f64().max(1e-9),
             seconds: self.seconds(),
         }
     }
