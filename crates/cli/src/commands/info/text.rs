@@ -3,6 +3,7 @@
 use attentive_runtime::model_dir::ModelDir;
 use attentive_text::Tokenizer;
 use attentive_train::Recipe;
+use attentive_train::batches::Budget;
 use attentive_train::recipe::BestBy;
 use attentive_train::state::TrainState;
 use serde_json::Value;
@@ -104,10 +105,10 @@ impl Run {
         }
         table.row("checkpoints", self.checkpoints.join(" "));
         table.row("recipe", self.recipe_path.display().to_string());
-        let batch = match training.batch_sentences {
-            0 => format!("{} tokens", count(training.batch_tokens)),
-            pairs if training.similar_lengths => format!("{} pairs", count(pairs)),
-            pairs => format!("{} pairs at random", count(pairs)),
+        let batch = match Budget::of(training) {
+            Budget::Tokens(tokens) => format!("{} tokens", count(tokens)),
+            Budget::Sentences(pairs) => format!("{} pairs", count(pairs)),
+            Budget::Random(pairs) => format!("{} pairs at random", count(pairs)),
         };
         table.row(
             "",
