@@ -502,10 +502,11 @@ fn the_reproduction_has_the_published_numbers() {
     assert_eq!(
         (
             training.batch_sentences,
+            training.similar_lengths,
             training.accumulate,
             training.epochs
         ),
-        (32, 10, 8)
+        (32, false, 10, 8)
     );
     assert_eq!(
         (training.loss, training.label_smoothing),
