@@ -8,19 +8,20 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// Each crate's folder, and which others of ours it may use.
-const MAY_USE: [(&str, &[&str]); 8] = [
+const MAY_USE: [(&str, &[&str]); 9] = [
     ("text", &[]),
+    ("metrics", &[]),
     ("runtime", &["text"]),
     // `text` for the special ids alone: padding has one number everywhere.
     ("nn", &["runtime", "text"]),
-    ("train", &["nn", "runtime", "text"]),
+    ("train", &["metrics", "nn", "runtime", "text"]),
     ("pictures", &["runtime", "text"]),
     ("models", &["runtime", "text"]),
     ("server", &["runtime", "text"]),
     (
         "cli",
         &[
-            "models", "nn", "pictures", "runtime", "server", "text", "train",
+            "metrics", "models", "nn", "pictures", "runtime", "server", "text", "train",
         ],
     ),
 ];

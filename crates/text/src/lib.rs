@@ -6,7 +6,6 @@
 //!
 //! - [`lines`] reads plain and gzip'd UTF-8 line by line, [`parallel`] pairs two sides of a corpus.
 //! - [`tokenizer`] turns a line into token ids and ids into a line, with words or with subwords.
-//! - [`metrics`] scores translations: BLEU, chrF and TER as sacreBLEU computes them.
 //! - [`sentencepiece`] cuts text into pieces with a SentencePiece `.model` file.
 //! - [`language`] tells German from English, [`sentences`] cuts text into sentences, and [`keep`] hides
 //!   from the model what is to be copied: what people type becomes what models know.
@@ -28,7 +27,6 @@ pub mod error;
 pub mod keep;
 pub mod language;
 pub mod lines;
-pub mod metrics;
 pub mod parallel;
 pub mod sentencepiece;
 pub mod sentences;

@@ -4,13 +4,13 @@
 use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use attentive_text::metrics::bleu::BleuScorer;
-use attentive_text::metrics::bleu_options::{BleuOptions, Case, NgramOrder};
-use attentive_text::metrics::bleu_tokenizers::BleuTokenizer;
-use attentive_text::metrics::references::References;
-use attentive_text::metrics::scorer::Scorer;
+use attentive_metrics::bleu::BleuScorer;
+use attentive_metrics::bleu_options::{BleuOptions, Case, NgramOrder};
+use attentive_metrics::bleu_tokenizers::BleuTokenizer;
+use attentive_metrics::references::References;
+use attentive_metrics::scorer::Scorer;
 use attentive_text::sentencepiece::SentencePiece;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -45,11 +45,12 @@ fn bleu_over_pieces_equals_sacrebleus() {
     let references = References::single(&strings(&data["texts"])).unwrap();
     let outputs = strings(&data["outputs"]);
     for name in MODELS {
-        let model = Arc::new(model(name));
+        let model = model(name);
+        let tokenizer = BleuTokenizer::sentence_piece(move |line| model.pieces(line));
         for case in data["models"][name]["bleu"].as_array().unwrap() {
             let given = |option: &str| case["options"][option].as_bool().unwrap_or(false);
             let options = BleuOptions {
-                tokenizer: BleuTokenizer::SentencePiece(Arc::clone(&model)),
+                tokenizer: tokenizer.clone(),
                 case: match given("lowercase") {
                     true => Case::Lower,
                     false => Case::Mixed,

@@ -2,6 +2,7 @@
 //!
 //! Neighbours: [`crate::trainer`] validates with this, `attentive evaluate` is this.
 
+use attentive_metrics::bleu::corpus_bleu;
 use attentive_nn::{models::transformer::Transformer, pass::Pass};
 use attentive_runtime::{
     config::ModelConfig,
@@ -9,10 +10,7 @@ use attentive_runtime::{
     search::SearchOptions,
     translator::{Translator, TranslatorOptions},
 };
-use attentive_text::{
-    metrics::bleu::corpus_bleu,
-    special::{BOS, EOS},
-};
+use attentive_text::special::{BOS, EOS};
 
 use crate::{
     Result,
