@@ -12,7 +12,7 @@ use attentive_metrics::report::{Colours, Detail, ReportFormat, ReportOptions};
 use attentive_metrics::signature::SignatureForm;
 use attentive_metrics::significance::PairedTest;
 use attentive_metrics::ter::{AsianSupport, Normalisation, Punctuation, TerOptions};
-use attentive_text::sentencepiece::SentencePiece;
+use attentive_text::SentencePiece;
 use clap::{Args, ValueEnum};
 
 use crate::arguments::positive;

@@ -3,12 +3,12 @@
 //! The table is a double-array trie (darts-clone's format) from character sequences to replacements; for
 //! most models it is NFKC. Spaces become `▁`, one of them before the first word.
 
-use super::trie::Trie;
+use crate::tokenizer::trie::Trie;
 
 /// What stands for a space in pieces.
 pub(super) const SPACE: char = '▁';
 
-/// What a model file says about normalising.
+/// What a model file says about normalizing.
 #[derive(Debug, Clone)]
 pub(super) struct NormalizerSpec {
     pub charsmap: Vec<u8>,
@@ -30,7 +30,7 @@ impl Default for NormalizerSpec {
     }
 }
 
-/// Normalises text.
+/// Normalizes text.
 #[derive(Debug, Clone)]
 pub(super) struct Normalizer {
     spec: NormalizerSpec,
@@ -47,6 +47,16 @@ impl Normalizer {
     /// Whether a space belongs to the word before it.
     pub fn spaces_end_words(&self) -> bool {
         self.spec.whitespace_as_suffix
+    }
+
+    /// Whether decoding drops the space that the text begins with.
+    pub fn strips_first_space(&self) -> bool {
+        self.spec.add_dummy_prefix || self.spec.remove_extra_whitespaces
+    }
+
+    /// Whether several spaces count as one, and those at both ends as none.
+    pub fn removes_extra_spaces(&self) -> bool {
+        self.spec.remove_extra_whitespaces
     }
 
     /// The text as pieces are cut from it; `protected` symbols are never changed.
@@ -69,9 +79,10 @@ impl Normalizer {
         let mut after_space = spec.remove_extra_whitespaces;
         while let Some((replacement, length)) = self.next(rest, protected) {
             rest = &rest[length..];
-            let replacement = match after_space {
-                true => replacement.trim_start_matches(' '),
-                false => replacement,
+            let replacement = if after_space {
+                replacement.trim_start_matches(' ')
+            } else {
+                replacement
             };
             if !replacement.is_empty() {
                 out.extend(

@@ -4,7 +4,7 @@
 
 /// Texts and their numbers, found by prefix.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Trie {
+pub(super) struct Trie {
     nodes: Vec<Node>,
     labels: Vec<u8>,
     targets: Vec<u32>,

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
 
 use super::model_file::{Piece, PieceKind};
-use super::trie::Trie;
+use crate::tokenizer::trie::Trie;
 
 /// The vocabulary of a BPE model.
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ impl Bpe {
         }
     }
 
-    /// The pieces of normalised text, and whether each is known.
+    /// The pieces of normalized text, and whether each is known.
     pub fn segment<'t>(&self, text: &'t str, user_defined: &Trie) -> Vec<(&'t str, bool)> {
         let mut symbols = characters(text, user_defined);
         let mut agenda = BinaryHeap::new();

@@ -4,7 +4,7 @@
 //! near ties fall the same way.
 
 use super::model_file::{Piece, PieceKind};
-use super::trie::Trie;
+use crate::tokenizer::trie::Trie;
 
 /// How much worse an unknown character is than the worst piece.
 const UNKNOWN_PENALTY: f32 = 10.0;
@@ -54,7 +54,7 @@ impl Unigram {
         }
     }
 
-    /// The pieces of normalised text, and whether each is known.
+    /// The pieces of normalized text, and whether each is known.
     pub fn segment<'t>(&self, text: &'t str, trie: &Trie) -> Vec<(&'t str, bool)> {
         let mut steps: Vec<Option<Step>> = vec![None; text.len() + 1];
         for (start, c) in text.char_indices() {
