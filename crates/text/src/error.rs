@@ -129,6 +129,11 @@ pub enum TextError {
         /// What fills the least size.
         why: &'static str,
     },
+    /// A kind of tokenizer that is read from files of other programs only.
+    #[error(
+        "a sentencepiece tokenizer is read from a `.model` or `.spm` file and not trained here; train a bpe or unigram one"
+    )]
+    NotTrained,
     /// A name that is not a kind of tokenizer.
     #[error("unknown tokenizer kind {name:?}; expected one of word, tabs, bpe, unigram")]
     UnknownKind {

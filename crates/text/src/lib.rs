@@ -5,9 +5,8 @@
 //! ```
 //!
 //! - [`lines`] reads plain and gzip'd UTF-8 line by line, [`parallel`] pairs two sides of a corpus.
-//! - [`tokenizer`] turns a line into token ids and ids into a line, with words or with subwords.
-//! - [`metrics`] scores translations: BLEU, chrF and TER as sacreBLEU computes them.
-//! - [`sentencepiece`] cuts text into pieces with a SentencePiece `.model` file.
+//! - [`tokenizer`] turns a line into token ids and ids into a line, with words, with subwords or as a
+//!   SentencePiece file says.
 //! - [`language`] tells German from English, [`sentences`] cuts text into sentences, and [`keep`] hides
 //!   from the model what is to be copied: what people type becomes what models know.
 //! - [`special`] holds the four ids that every vocabulary starts with.
@@ -28,13 +27,11 @@ pub mod error;
 pub mod keep;
 pub mod language;
 pub mod lines;
-pub mod metrics;
 pub mod parallel;
-pub mod sentencepiece;
 pub mod sentences;
 pub mod special;
 pub mod tokenizer;
 
 pub use error::{Result, TextError};
 pub use parallel::ParallelCorpus;
-pub use tokenizer::{Tokenizer, TokenizerKind, TokenizerOptions};
+pub use tokenizer::{SentencePiece, Tokenizer, TokenizerKind, TokenizerOptions};

@@ -1,26 +1,28 @@
-//! SentencePiece models beside the Python package: pieces and BLEU of `fixtures/sentencepiece/make.py`;
-//! damaged files are errors.
+//! SentencePiece models beside the Python package: pieces, ids, decoded text and BLEU of
+//! `fixtures/sentencepiece/make.py`; damaged files are errors.
 
 use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use attentive_text::metrics::bleu::BleuScorer;
-use attentive_text::metrics::bleu_options::{BleuOptions, Case, NgramOrder};
-use attentive_text::metrics::bleu_tokenizers::BleuTokenizer;
-use attentive_text::metrics::references::References;
-use attentive_text::metrics::scorer::Scorer;
-use attentive_text::sentencepiece::SentencePiece;
+use attentive_metrics::bleu::BleuScorer;
+use attentive_metrics::bleu_options::{BleuOptions, Case, NgramOrder};
+use attentive_metrics::bleu_tokenizers::BleuTokenizer;
+use attentive_metrics::references::References;
+use attentive_metrics::scorer::Scorer;
+use attentive_text::special::{BOS, EOS, PAD, SPECIALS, UNK};
+use attentive_text::{SentencePiece, Tokenizer, TokenizerKind, TokenizerOptions};
 use proptest::prelude::*;
 use serde_json::Value;
 
-const MODELS: [&str; 6] = [
+const MODELS: [&str; 7] = [
     "unigram",
     "unigram-unknown",
     "bpe",
     "bpe-bytes",
     "word",
+    "word-bare",
     "char",
 ];
 
@@ -40,23 +42,116 @@ fn every_string_is_cut_as_the_python_package_cuts_it() {
 }
 
 #[test]
+fn ids_are_those_of_the_python_package_behind_our_special_tokens() {
+    let data = expected();
+    let texts = strings(&data["texts"]);
+    let mut controls = 0;
+    for name in MODELS {
+        let (model, kinds) = (model(name), kinds(&data, name));
+        // Pieces keep their order; those that are special to both have our ids.
+        assert!(model.ids().iter().filter(|id| **id > UNK).is_sorted());
+        for (text, expected) in texts
+            .iter()
+            .zip(data["models"][name]["ids"].as_array().unwrap())
+        {
+            let expected: Vec<u32> = numbers(expected)
+                .map(|id| match kinds[id] {
+                    b'c' => {
+                        controls += 1;
+                        UNK // a control piece that text spells out is text
+                    }
+                    _ => model.ids()[id],
+                })
+                .collect();
+            assert_eq!(model.encode(text), expected, "{name}: {text:?}");
+            assert_eq!(model.encode(text).len(), model.pieces(text).len());
+        }
+    }
+    assert!(controls > 0, "no text spells a control piece");
+}
+
+#[test]
+fn ids_are_decoded_as_the_python_package_decodes_them() {
+    let data = expected();
+    for name in MODELS {
+        let model = model(name);
+        let decode = |ids: &Value| {
+            let ids: Vec<u32> = numbers(ids).map(|id| model.ids()[id]).collect();
+            model.decode(&ids)
+        };
+        let cases = data["models"][name]["decoded"].as_array().unwrap();
+        assert!(cases.len() >= 250);
+        for case in cases {
+            assert_eq!(
+                decode(&case[0]),
+                case[1].as_str().unwrap(),
+                "{name}: {}",
+                case[0]
+            );
+        }
+    }
+    let char = model("char");
+    assert_eq!(char.decode(&[BOS, EOS, PAD, UNK, 9999]), "??");
+}
+
+#[test]
+fn a_tokenizer_of_such_a_file_is_saved_and_opened_like_any_other() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in MODELS {
+        let spm = folder.path().join(format!("{name}.spm"));
+        fs::write(&spm, unpacked(name)).unwrap();
+        let opened = Tokenizer::load(&spm).unwrap();
+        let saved = folder.path().join("tokenizer.json");
+        opened.save(&saved).unwrap();
+        let again = Tokenizer::load(&saved).unwrap();
+        let model = model(name);
+        let text = "The quick  brown fox <sep> 12 \u{fb01}x";
+        for tokenizer in [opened, again] {
+            assert_eq!(tokenizer.kind(), TokenizerKind::SentencePiece);
+            assert_eq!(tokenizer.fingerprint(), model.fingerprint());
+            let ids = tokenizer.encode(text);
+            assert_eq!(ids, model.encode(text));
+            assert_eq!(tokenizer.decode(&ids), model.decode(&ids));
+            assert_eq!(tokenizer.pieces(text), model.pieces(text));
+            let highest = model.ids().iter().max().unwrap();
+            assert_eq!(tokenizer.vocab_size(), *highest as usize + 1);
+            for (id, special) in (0..).zip(SPECIALS) {
+                assert_eq!(tokenizer.token(id), Some(special));
+            }
+        }
+    }
+    let options = TokenizerOptions {
+        kind: TokenizerKind::SentencePiece,
+        ..Default::default()
+    };
+    let error = Tokenizer::train(&options, &mut ["a"].into_iter()).unwrap_err();
+    assert!(
+        error.to_string().contains("train a bpe or unigram"),
+        "{error}"
+    );
+}
+
+#[test]
 fn bleu_over_pieces_equals_sacrebleus() {
     let data = expected();
     let references = References::single(&strings(&data["texts"])).unwrap();
     let outputs = strings(&data["outputs"]);
     for name in MODELS {
-        let model = Arc::new(model(name));
+        let model = model(name);
+        let tokenizer = BleuTokenizer::sentence_piece(move |line| model.pieces(line));
         for case in data["models"][name]["bleu"].as_array().unwrap() {
             let given = |option: &str| case["options"][option].as_bool().unwrap_or(false);
             let options = BleuOptions {
-                tokenizer: BleuTokenizer::SentencePiece(Arc::clone(&model)),
-                case: match given("lowercase") {
-                    true => Case::Lower,
-                    false => Case::Mixed,
+                tokenizer: tokenizer.clone(),
+                case: if given("lowercase") {
+                    Case::Lower
+                } else {
+                    Case::Mixed
                 },
-                order: match given("effective_order") {
-                    true => NgramOrder::Effective,
-                    false => NgramOrder::Full,
+                order: if given("effective_order") {
+                    NgramOrder::Effective
+                } else {
+                    NgramOrder::Full
                 },
                 ..BleuOptions::default()
             };
@@ -65,8 +160,8 @@ fn bleu_over_pieces_equals_sacrebleus() {
             let label = format!("{name} {}", case["options"]);
             let score = case["score"].as_f64().unwrap();
             assert!((bleu.score - score).abs() < 1e-9, "{label}");
-            assert_eq!(bleu.counts, numbers(&case["counts"]), "{label}");
-            assert_eq!(bleu.totals, numbers(&case["totals"]), "{label}");
+            assert_eq!(bleu.counts, floats(&case["counts"]), "{label}");
+            assert_eq!(bleu.totals, floats(&case["totals"]), "{label}");
             assert_eq!(bleu.sys_len as u64, case["sys_len"], "{label}");
             assert_eq!(bleu.ref_len as u64, case["ref_len"], "{label}");
             assert!(scorer.signature().to_string().contains("|tok:spm|"));
@@ -128,7 +223,7 @@ proptest! {
             }
         }
         if let Ok(model) = load(&bytes) {
-            model.pieces(&text);
+            model.decode(&model.encode(&text));
             model.pieces("The ﬁx <sep> of Ｆull ½ 翻訳 e\u{301} 😀 \u{1} translated  foxes");
         }
     }
@@ -139,6 +234,9 @@ proptest! {
         for model in LOADED.get_or_init(|| MODELS.map(model).into()) {
             let pieces = model.pieces(&text);
             prop_assert!(pieces.iter().all(|piece| !piece.is_empty()));
+            let ids = model.encode(&text);
+            prop_assert_eq!(pieces.len(), ids.len());
+            model.decode(&ids);
         }
     }
 }
@@ -181,7 +279,17 @@ fn strings(value: &Value) -> Vec<String> {
     value.as_array().unwrap().iter().map(text).collect()
 }
 
-fn numbers(value: &Value) -> Vec<f64> {
+/// The kinds of a model's pieces, one letter each.
+fn kinds<'d>(data: &'d Value, name: &str) -> &'d [u8] {
+    data["models"][name]["kinds"].as_str().unwrap().as_bytes()
+}
+
+fn numbers(value: &Value) -> impl Iterator<Item = usize> {
+    let list = value.as_array().unwrap().iter();
+    list.map(|number| number.as_u64().unwrap() as usize)
+}
+
+fn floats(value: &Value) -> Vec<f64> {
     let number = |item: &Value| item.as_f64().unwrap();
     value.as_array().unwrap().iter().map(number).collect()
 }

@@ -2,16 +2,14 @@
 //!
 //! Neighbours: [`crate::trainer`] validates with this, `attentive evaluate` is this.
 
+use attentive_metrics::bleu::corpus_bleu;
 use attentive_model::{config::TransformerConfig, directory::Tokenizers};
 use attentive_nn::{models::transformer::Transformer, pass::Pass};
 use attentive_runtime::{
     search::SearchOptions,
     translator::{Translator, TranslatorOptions},
 };
-use attentive_text::{
-    metrics::bleu::corpus_bleu,
-    special::{BOS, EOS},
-};
+use attentive_text::special::{BOS, EOS};
 
 use crate::{
     Result,

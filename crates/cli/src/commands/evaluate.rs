@@ -4,11 +4,11 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::slice;
 
+use attentive_metrics::bleu::{Bleu, BleuScorer, looks_tokenized};
+use attentive_metrics::bleu_options::BleuOptions;
+use attentive_metrics::references::References;
+use attentive_metrics::scorer::Scorer;
 use attentive_text::ParallelCorpus;
-use attentive_text::metrics::bleu::{Bleu, BleuScorer, looks_tokenized};
-use attentive_text::metrics::bleu_options::BleuOptions;
-use attentive_text::metrics::references::References;
-use attentive_text::metrics::scorer::Scorer;
 use attentive_train::evaluation::{self, Evaluation};
 use clap::Args;
 use serde_json::json;

@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 
 use super::subword::SubwordTokenizer;
 use super::words::WordTokenizer;
-use super::{Inner, Tokenizer};
+use super::{Inner, SentencePiece, Tokenizer};
 use crate::error::{Result, TextError};
 
 pub(super) fn load(path: &Path) -> Result<Tokenizer> {
@@ -22,6 +22,11 @@ pub(super) fn load(path: &Path) -> Result<Tokenizer> {
 
 /// The tokenizer that these bytes of a file are.
 pub(super) fn from_bytes(bytes: &[u8], path: &Path) -> Result<Tokenizer> {
+    // The first field of a SentencePiece file has this tag; JSON may begin with it as a line end.
+    if bytes.first() == Some(&b'\n') && !bytes.trim_ascii_start().starts_with(b"{") {
+        let model = SentencePiece::from_bytes(bytes, path)?;
+        return Ok(Tokenizer(Inner::SentencePiece(Arc::new(model))));
+    }
     parse(bytes)
         .map(Tokenizer)
         .map_err(|problem| TextError::TokenizerFile {
@@ -31,10 +36,10 @@ pub(super) fn from_bytes(bytes: &[u8], path: &Path) -> Result<Tokenizer> {
 }
 
 /// Writes beside the file and renames, so that a crash leaves the old file or the new one.
-pub(super) fn save(path: &Path, json: &str) -> Result<()> {
+pub(super) fn save(path: &Path, content: &[u8]) -> Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".part");
-    fs::write(&beside, json)
+    fs::write(&beside, content)
         .and_then(|()| fs::rename(&beside, path))
         .map_err(|source| TextError::Write {
             path: path.to_path_buf(),
@@ -46,9 +51,10 @@ fn parse(bytes: &[u8]) -> std::result::Result<Inner, String> {
     let json =
         std::str::from_utf8(bytes).map_err(|error| format!("it is not a text file ({error})"))?;
     // A list would be read as an object whose keys were left out.
-    let keys = match json.trim_start().starts_with('{') {
-        true => serde_json::from_str(json),
-        false => serde_json::from_str(json).map(|IgnoredAny| Keys::default()),
+    let keys = if json.trim_start().starts_with('{') {
+        serde_json::from_str(json)
+    } else {
+        serde_json::from_str(json).map(|IgnoredAny| Keys::default())
     };
     let keys: Keys = keys.map_err(|error| format!("it is not complete JSON ({error})"))?;
     if keys.format.is_some() {

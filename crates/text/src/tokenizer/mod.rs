@@ -1,13 +1,16 @@
 //! Tokenizers: a line of text to token ids and back.
 //!
-//! Two families behind one type. Word tokenizers (`words`) know a list of words and give `<unk>`
+//! Three families behind one type. Word tokenizers (`words`) know a list of words and give `<unk>`
 //! for all others; subword tokenizers (`subword`) know every byte and so give back every string
-//! exactly. Models, search and training only see [`Tokenizer`]; `<s>` and `</s>` are theirs to add.
+//! exactly; [`SentencePiece`] files come from other programs. Models, search and training only see
+//! [`Tokenizer`]; `<s>` and `</s>` are theirs to add.
 
 mod file;
 mod options;
+mod sentencepiece;
 mod spacing;
 mod subword;
+mod trie;
 mod vocabulary;
 mod words;
 
@@ -17,8 +20,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use options::{TokenizerKind, TokenizerOptions};
+pub use sentencepiece::SentencePiece;
 
-use crate::error::Result;
+use crate::error::{Result, TextError};
 use subword::SubwordTokenizer;
 use words::WordTokenizer;
 
@@ -30,6 +34,7 @@ pub struct Tokenizer(Inner);
 enum Inner {
     Words(Arc<WordTokenizer>),
     Subword(Arc<SubwordTokenizer>),
+    SentencePiece(Arc<SentencePiece>),
 }
 
 impl Tokenizer {
@@ -47,10 +52,11 @@ impl Tokenizer {
             TokenizerKind::Bpe | TokenizerKind::Unigram => {
                 Inner::Subword(Arc::new(SubwordTokenizer::train(options, texts)?))
             }
+            TokenizerKind::SentencePiece => return Err(TextError::NotTrained),
         }))
     }
 
-    /// Loads a tokenizer that [`Tokenizer::save`] wrote.
+    /// Loads a tokenizer that [`Tokenizer::save`] wrote, or a SentencePiece `.model` or `.spm` file.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         file::load(path.as_ref())
     }
@@ -60,10 +66,20 @@ impl Tokenizer {
         file::from_bytes(bytes, name.as_ref())
     }
 
-    /// Writes the tokenizer as one JSON file; subword kinds are `tokenizer.json` files that the
-    /// `tokenizers` library reads in every language it has bindings for.
+    /// Writes [`Tokenizer::to_bytes`] to a file.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        file::save(path.as_ref(), &self.to_json()?)
+        file::save(path.as_ref(), &self.to_bytes()?)
+    }
+
+    /// The tokenizer as one file: JSON, or a SentencePiece file as it was read. Subword kinds are
+    /// `tokenizer.json` files that the `tokenizers` library reads in every language it has bindings
+    /// for.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        match &self.0 {
+            Inner::Words(words) => Ok(words.to_json().into_bytes()),
+            Inner::Subword(subword) => subword.to_json().map(String::into_bytes),
+            Inner::SentencePiece(model) => Ok(model.file().to_vec()),
+        }
     }
 
     /// The ids of a text, without `<s>` and `</s>`. A text that spells out a special token, such
@@ -72,6 +88,7 @@ impl Tokenizer {
         match &self.0 {
             Inner::Words(words) => words.encode(text),
             Inner::Subword(subword) => subword.encode(text),
+            Inner::SentencePiece(model) => model.encode(text),
         }
     }
 
@@ -83,33 +100,36 @@ impl Tokenizer {
         match &self.0 {
             Inner::Words(words) => words.encode(text),
             Inner::Subword(subword) => subword.encode_hiding(text, hidden),
+            Inner::SentencePiece(model) => model.encode(text),
         }
     }
 
     /// What [`Tokenizer::encode`] saw, one string for each id, for labels: a space before a
     /// subword is shown as `▁`, bytes that are no characters as `<0xE2>`.
     pub fn pieces(&self, text: &str) -> Vec<String> {
-        self.encode(text)
-            .into_iter()
-            .map(|id| self.label(id))
-            .collect()
+        match &self.0 {
+            Inner::SentencePiece(model) => model.pieces(text),
+            _ => self.encode(text).iter().map(|id| self.label(*id)).collect(),
+        }
     }
 
-    /// The text of the ids; `<s>`, `</s>` and `<blank>` are dropped, `<unk>` is shown.
+    /// The text of the ids; `<s>`, `</s>` and `<blank>` are dropped, `<unk>` is shown (as a
+    /// SentencePiece file says: ` ⁇ `).
     ///
     /// Ids beyond the vocabulary are shown as `<unk>` too.
     pub fn decode(&self, ids: &[u32]) -> String {
         match &self.0 {
             Inner::Words(words) => words.decode(ids),
             Inner::Subword(subword) => subword.decode(ids),
+            Inner::SentencePiece(model) => model.decode(ids),
         }
     }
 
     /// How one id is shown to people; see [`Tokenizer::pieces`].
     pub fn label(&self, id: u32) -> String {
         match &self.0 {
-            Inner::Words(words) => words.vocabulary().shown(id).to_owned(),
             Inner::Subword(subword) => subword.label(id),
+            _ => self.vocabulary().shown(id).to_owned(),
         }
     }
 
@@ -133,29 +153,24 @@ impl Tokenizer {
         match &self.0 {
             Inner::Words(words) => words.kind(),
             Inner::Subword(subword) => subword.kind(),
+            Inner::SentencePiece(_) => TokenizerKind::SentencePiece,
         }
     }
 
     /// A hash of everything that decides how text is cut: tokenizers with equal fingerprints give
     /// equal ids, so training may resume with either.
     pub fn fingerprint(&self) -> String {
-        let json = self
-            .to_json()
-            .expect("what was trained or loaded has a JSON form");
-        blake3::hash(json.as_bytes()).to_hex().to_string()
+        let file = self
+            .to_bytes()
+            .expect("what was trained or loaded can be written");
+        blake3::hash(&file).to_hex().to_string()
     }
 
     fn vocabulary(&self) -> &vocabulary::Vocabulary {
         match &self.0 {
             Inner::Words(words) => words.vocabulary(),
             Inner::Subword(subword) => subword.vocabulary(),
-        }
-    }
-
-    fn to_json(&self) -> Result<String> {
-        match &self.0 {
-            Inner::Words(words) => Ok(words.to_json()),
-            Inner::Subword(subword) => subword.to_json(),
+            Inner::SentencePiece(model) => model.vocabulary(),
         }
     }
 }

@@ -20,6 +20,8 @@ pub enum TokenizerKind {
     Bpe,
     /// A unigram language model: subwords that remain when unlikely ones are pruned.
     Unigram,
+    /// A SentencePiece file of another program; read, not trained.
+    SentencePiece,
 }
 
 /// How to train a tokenizer.
@@ -52,6 +54,7 @@ impl TokenizerOptions {
     /// Checks that the vocabulary can hold what this kind always holds.
     pub fn check(&self) -> Result<()> {
         let (least, why) = match self.kind {
+            TokenizerKind::SentencePiece => return Err(TextError::NotTrained),
             TokenizerKind::Word | TokenizerKind::Tabs if self.vocab_size == 0 => return Ok(()),
             TokenizerKind::Word | TokenizerKind::Tabs => (
                 SPECIALS.len() + 1,
@@ -76,6 +79,14 @@ impl TokenizerOptions {
 }
 
 impl TokenizerKind {
+    const ALL: [Self; 5] = [
+        Self::Word,
+        Self::Tabs,
+        Self::Bpe,
+        Self::Unigram,
+        Self::SentencePiece,
+    ];
+
     /// The name in recipes, on the command line and in files.
     pub fn name(self) -> &'static str {
         match self {
@@ -83,6 +94,7 @@ impl TokenizerKind {
             Self::Tabs => "tabs",
             Self::Bpe => "bpe",
             Self::Unigram => "unigram",
+            Self::SentencePiece => "sentencepiece",
         }
     }
 }
@@ -97,7 +109,7 @@ impl FromStr for TokenizerKind {
     type Err = TextError;
 
     fn from_str(name: &str) -> Result<Self> {
-        [Self::Word, Self::Tabs, Self::Bpe, Self::Unigram]
+        Self::ALL
             .into_iter()
             .find(|kind| kind.name() == name)
             .ok_or_else(|| TextError::UnknownKind {
@@ -110,16 +122,9 @@ impl FromStr for TokenizerKind {
 mod tests {
     use super::*;
 
-    const KINDS: [TokenizerKind; 4] = [
-        TokenizerKind::Word,
-        TokenizerKind::Tabs,
-        TokenizerKind::Bpe,
-        TokenizerKind::Unigram,
-    ];
-
     #[test]
     fn names_are_the_same_on_the_command_line_and_in_files() {
-        for kind in KINDS {
+        for kind in TokenizerKind::ALL {
             assert_eq!(kind.to_string().parse::<TokenizerKind>().unwrap(), kind);
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
         }

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use attentive_text::metrics::bleu_options::{BleuOptions, Case, NgramOrder, Smoothing};
-use attentive_text::metrics::bleu_tokenizers::BleuTokenizer;
-use attentive_text::metrics::chrf::{ChrfOptions, ChrfSmoothing, Whitespace};
-use attentive_text::metrics::error::MetricError;
-use attentive_text::metrics::report::{Colours, Detail, ReportFormat, ReportOptions};
-use attentive_text::metrics::signature::SignatureForm;
-use attentive_text::metrics::significance::PairedTest;
-use attentive_text::metrics::ter::{AsianSupport, Normalisation, Punctuation, TerOptions};
-use attentive_text::sentencepiece::SentencePiece;
+use attentive_metrics::bleu_options::{BleuOptions, Case, NgramOrder, Smoothing};
+use attentive_metrics::bleu_tokenizers::BleuTokenizer;
+use attentive_metrics::chrf::{ChrfOptions, ChrfSmoothing, Whitespace};
+use attentive_metrics::error::MetricError;
+use attentive_metrics::report::{Colours, Detail, ReportFormat, ReportOptions};
+use attentive_metrics::signature::SignatureForm;
+use attentive_metrics::significance::PairedTest;
+use attentive_metrics::ter::{AsianSupport, Normalisation, Punctuation, TerOptions};
+use attentive_text::SentencePiece;
 use clap::{Args, ValueEnum};
 
 use crate::arguments::positive;
@@ -219,9 +219,9 @@ enum FormatName {
 
 impl ScoreArgs {
     /// BLEU's options; single sentences leave out the orders they are too short for.
-    pub fn bleu(&self) -> anyhow::Result<BleuOptions> {
+    pub fn bleu(&self, spm: Option<Arc<SentencePiece>>) -> anyhow::Result<BleuOptions> {
         Ok(BleuOptions {
-            tokenizer: self.tokenizer()?,
+            tokenizer: self.tokenizer(spm),
             smoothing: Smoothing::new(&self.bleu.smooth_method, self.bleu.smooth_value)?,
             case: case(self.bleu.lowercase),
             order: match self.sentence_level || self.bleu.effective_order {
@@ -232,16 +232,11 @@ impl ScoreArgs {
         })
     }
 
-    /// The tokenizer asked for, or the usual one of the target language.
-    fn tokenizer(&self) -> anyhow::Result<BleuTokenizer> {
-        let target = self
-            .language_pair
-            .as_deref()
-            .and_then(|pair| pair.split('-').nth(1));
+    /// The SentencePiece model that `--tokenize spm` asks for.
+    pub fn sentence_piece(&self) -> anyhow::Result<Option<Arc<SentencePiece>>> {
         match (&self.bleu.tokenize, &self.bleu.spm_model) {
             (Some(TokenizerName::SentencePiece), Some(path)) => {
-                let model = SentencePiece::load(path)?;
-                Ok(BleuTokenizer::SentencePiece(Arc::new(model)))
+                Ok(Some(Arc::new(SentencePiece::load(path)?)))
             }
             (Some(TokenizerName::SentencePiece), None) => Err(Ending::Usage(
                 "`--tokenize spm` needs a SentencePiece model; give its file with --spm-model FILE"
@@ -253,9 +248,18 @@ impl ScoreArgs {
                     .to_owned(),
             )
             .into()),
-            (Some(TokenizerName::BuiltIn(tokenizer)), None) => Ok(tokenizer.clone()),
-            (None, None) if target == Some("zh") => Ok(BleuTokenizer::Chinese),
-            (None, None) => Ok(BleuTokenizer::default()),
+            (_, None) => Ok(None),
+        }
+    }
+
+    /// The tokenizer asked for, or the usual one of the target language.
+    fn tokenizer(&self, sentence_piece: Option<Arc<SentencePiece>>) -> BleuTokenizer {
+        let mut languages = self.language_pair.iter().flat_map(|pair| pair.split('-'));
+        match (&self.bleu.tokenize, sentence_piece) {
+            (_, Some(model)) => BleuTokenizer::sentence_piece(move |line| model.pieces(line)),
+            (Some(TokenizerName::BuiltIn(tokenizer)), None) => tokenizer.clone(),
+            _ if languages.nth(1) == Some("zh") => BleuTokenizer::Chinese,
+            _ => BleuTokenizer::default(),
         }
     }
 

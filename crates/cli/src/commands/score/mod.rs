@@ -1,7 +1,7 @@
 //! `attentive score`: what translations are worth, in sacreBLEU's numbers, words and formats.
 //!
 //! Files -> references and systems -> one scorer per metric -> a report on standard output. The numbers
-//! are made in `attentive_text::metrics`; this reads, checks and prints.
+//! are made in `attentive_metrics`; this reads, checks and prints.
 
 mod arguments;
 pub mod flags;
@@ -11,21 +11,20 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use attentive_text::lines::read_lines;
-use attentive_text::metrics::bleu::{BleuScorer, looks_tokenized};
-use attentive_text::metrics::bleu_options::BleuOptions;
-use attentive_text::metrics::bleu_tokenizers::BleuTokenizer;
-use attentive_text::metrics::chrf::ChrfScorer;
-use attentive_text::metrics::error::MetricError;
-use attentive_text::metrics::input::{split_columns, split_systems, trimmed};
-use attentive_text::metrics::references::References;
-use attentive_text::metrics::report::{
+use attentive_metrics::bleu::{BleuScorer, looks_tokenized};
+use attentive_metrics::bleu_options::BleuOptions;
+use attentive_metrics::chrf::ChrfScorer;
+use attentive_metrics::error::MetricError;
+use attentive_metrics::input::{split_columns, split_systems, trimmed};
+use attentive_metrics::references::References;
+use attentive_metrics::report::{
     self, Column, ReportOptions, score_line, several_systems, single_system,
 };
-use attentive_text::metrics::scorer::Scorer;
-use attentive_text::metrics::signature::PROGRAM;
-use attentive_text::metrics::significance::{PairedTest, Seed, paired_test, score_with_confidence};
-use attentive_text::metrics::ter::TerScorer;
+use attentive_metrics::scorer::Scorer;
+use attentive_metrics::signature::PROGRAM;
+use attentive_metrics::significance::{PairedTest, Seed, paired_test, score_with_confidence};
+use attentive_metrics::ter::TerScorer;
+use attentive_text::lines::read_lines;
 
 use arguments::MetricName;
 pub use arguments::ScoreArgs;
@@ -43,7 +42,8 @@ struct System {
 /// Scores.
 pub fn run(args: ScoreArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let test = args.significance.paired_test();
-    let bleu = args.bleu()?;
+    let sentence_piece = args.sentence_piece()?;
+    let bleu = args.bleu(sentence_piece.clone())?;
     let streams = read_references(&args)?;
     let systems = read_systems(&args, test, terminal)?;
     check_request(&args, &systems, test)?;
@@ -71,7 +71,7 @@ pub fn run(args: ScoreArgs, terminal: &Terminal) -> anyhow::Result<()> {
     writeln!(output, "{text}")?;
     output.finish()?;
     terminal.note(format_args!("scored by {PROGRAM}"));
-    if let (true, BleuTokenizer::SentencePiece(model)) = (wants_bleu, &bleu.tokenizer) {
+    if let (true, Some(model)) = (wants_bleu, sentence_piece) {
         terminal.note(format_args!(
             "tok:spm is the SentencePiece model of blake3 {}",
             model.fingerprint()

@@ -8,8 +8,8 @@
 use serde::Deserialize;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::sentencepiece::trie::Trie;
 use crate::special::SPECIALS;
+use crate::tokenizer::trie::Trie;
 
 /// The scores of all pieces, and the pieces by their bytes.
 #[derive(Debug)]

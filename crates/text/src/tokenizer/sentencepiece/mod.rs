@@ -1,0 +1,307 @@
+//! SentencePiece `.model` files (Kudo and Richardson, 2018): text -> pieces -> text, as the Python package
+//! does it.
+//!
+//! File -> `proto` -> `model_file`; text -> `normalizer` -> `unigram` or `bpe` -> pieces -> ids. The ids are
+//! ours: the special tokens first, then the other pieces in the order of the file. Models of other
+//! programs bring such files; BLEU's `spm` tokenizer counts their pieces.
+
+mod bpe;
+mod model_file;
+mod normalizer;
+mod proto;
+mod unigram;
+
+use std::collections::HashSet;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use super::trie::Trie;
+use super::vocabulary::Vocabulary;
+use crate::error::{Result, TextError};
+use crate::special::{BOS, EOS, PAD, SPECIALS, UNK};
+use bpe::Bpe;
+use model_file::{Algorithm, ModelFile, PieceKind};
+use normalizer::{Normalizer, SPACE};
+use unigram::Unigram;
+
+/// A SentencePiece model: cuts text into pieces and puts it together again.
+pub struct SentencePiece {
+    normalizer: Normalizer,
+    denormalizer: Option<Normalizer>,
+    user_defined: Trie,
+    segmenter: Segmenter,
+    vocabulary: Vocabulary,
+    /// What each of our ids stands for.
+    kinds: Vec<PieceKind>,
+    /// Our ids of the file's pieces.
+    ids: Vec<u32>,
+    /// The ids of the 256 bytes, for models that spell unknown text in bytes.
+    byte_ids: Option<Box<[u32]>>,
+    unknown_surface: String,
+    file: Box<[u8]>,
+}
+
+enum Segmenter {
+    Unigram(Unigram, Trie),
+    Bpe(Bpe),
+    Word(HashSet<String>),
+    Char(HashSet<String>),
+}
+
+impl SentencePiece {
+    /// Reads a model file.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let bytes = fs::read(path).map_err(|source| TextError::Open {
+            path: path.to_owned(),
+            source,
+        })?;
+        Self::from_bytes(&bytes, path)
+    }
+
+    /// As [`SentencePiece::load`], from bytes that are in memory already; errors call them `name`.
+    pub fn from_bytes(bytes: &[u8], name: impl AsRef<Path>) -> Result<Self> {
+        Self::parse(bytes).map_err(|problem| TextError::SentencePieceFile {
+            path: name.as_ref().to_owned(),
+            problem,
+        })
+    }
+
+    /// The text as pieces: what `encode(text, out_type=str)` gives in Python.
+    ///
+    /// A space is `▁`. Text that no piece covers comes as it is, or as bytes (`<0xE2>`) when the model has
+    /// them.
+    pub fn pieces(&self, text: &str) -> Vec<String> {
+        let normalized = self.normalizer.normalize(text, &self.user_defined);
+        let mut pieces: Vec<String> = Vec::new();
+        let mut after_unknown = false;
+        for (piece, known) in self.segment(&normalized) {
+            match pieces.last_mut() {
+                _ if !known && self.byte_ids.is_some() => {
+                    pieces.extend(piece.bytes().map(byte_piece));
+                }
+                Some(last) if !known && after_unknown => last.push_str(piece),
+                _ => pieces.push(piece.to_owned()),
+            }
+            after_unknown = !known;
+        }
+        pieces
+    }
+
+    /// The ids of the pieces. Text that spells a control piece is ordinary, mostly unknown text.
+    pub fn encode(&self, text: &str) -> Vec<u32> {
+        let normalized = self.normalizer.normalize(text, &self.user_defined);
+        let mut ids = Vec::with_capacity(normalized.len() / 3);
+        let mut after_unknown = false;
+        for (piece, known) in self.segment(&normalized) {
+            match &self.byte_ids {
+                _ if known => ids.push(self.id_in_text(piece)),
+                Some(byte_ids) => ids.extend(piece.bytes().map(|byte| byte_ids[usize::from(byte)])),
+                None if after_unknown => {}
+                None => ids.push(UNK),
+            }
+            after_unknown = !known;
+        }
+        ids
+    }
+
+    /// The text of the ids: what `decode` gives in Python.
+    ///
+    /// Control pieces are dropped; unknown text, and ids beyond the vocabulary, are what the file says
+    /// that they look like, usually ` ⁇ `. Bytes that are no character are `\u{fffd}`.
+    pub fn decode(&self, ids: &[u32]) -> String {
+        let mut text = String::new();
+        let mut bytes = Vec::new();
+        // The space that stands for the beginning of the text, not for a space, is yet to come.
+        let mut at_start = self.normalizer.strips_first_space();
+        for &id in ids {
+            let kind = self.kinds.get(id as usize).copied();
+            let piece = self.vocabulary.shown(id);
+            if let Some(PieceKind::Byte(byte)) = kind {
+                bytes.push(byte);
+                continue;
+            }
+            push_bytes(&mut text, &mut bytes);
+            at_start &= text.is_empty();
+            match kind {
+                Some(PieceKind::Control) => {}
+                None | Some(PieceKind::Unknown) => text.push_str(&self.unknown_surface),
+                Some(_) => {
+                    let stripped = piece.strip_prefix(SPACE).filter(|_| at_start);
+                    // Of several spaces all are extra, or all but the first are text.
+                    at_start &= stripped.is_none() || self.normalizer.removes_extra_spaces();
+                    text.extend(stripped.unwrap_or(piece).chars().map(|c| match c {
+                        SPACE => ' ',
+                        other => other,
+                    }));
+                }
+            }
+        }
+        push_bytes(&mut text, &mut bytes);
+        match &self.denormalizer {
+            Some(denormalizer) => denormalizer.normalize(&text, &Trie::default()),
+            None => text,
+        }
+    }
+
+    /// Our ids of the file's pieces, in the file's order: what turns the rows of a model that was trained
+    /// with the file's ids into the rows of ours.
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    /// The BLAKE3 hash of the file, which names it when scores are published.
+    pub fn fingerprint(&self) -> String {
+        blake3::hash(&self.file).to_hex().to_string()
+    }
+
+    /// The file as it was read.
+    pub(super) fn file(&self) -> &[u8] {
+        &self.file
+    }
+
+    pub(super) fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+
+    fn parse(bytes: &[u8]) -> std::result::Result<Self, String> {
+        let file = ModelFile::parse(bytes)?;
+        let (vocabulary, kinds, ids) = numbered(&file)?;
+        let of_kind = |accepts: fn(PieceKind) -> bool| {
+            let numbered = file.pieces.iter().zip(0..);
+            numbered
+                .filter(move |(piece, _)| accepts(piece.kind))
+                .map(|(piece, id)| (piece.text.as_str(), id))
+        };
+        let known = || {
+            let known = of_kind(|kind| kind != PieceKind::Unknown);
+            known.map(|(text, _)| text.to_owned()).collect()
+        };
+        let segmenter = match file.algorithm {
+            Algorithm::Unigram => Segmenter::Unigram(
+                Unigram::new(&file.pieces),
+                Trie::new(of_kind(PieceKind::is_text)),
+            ),
+            Algorithm::Bpe => Segmenter::Bpe(Bpe::new(&file.pieces)),
+            Algorithm::Word => Segmenter::Word(known()),
+            Algorithm::Char => Segmenter::Char(known()),
+        };
+        let byte_id = |byte| {
+            let piece = byte_piece(byte);
+            let id = vocabulary.id(&piece);
+            id.ok_or_else(|| format!("it has no piece {piece}"))
+        };
+        let byte_ids = || (0..=255).map(byte_id).collect();
+        Ok(Self {
+            user_defined: Trie::new(of_kind(|kind| kind == PieceKind::UserDefined)),
+            byte_ids: file.byte_fallback.then(byte_ids).transpose()?,
+            segmenter,
+            normalizer: Normalizer::new(file.normalizer)?,
+            denormalizer: file.denormalizer.map(Normalizer::new).transpose()?,
+            unknown_surface: file.unknown_surface,
+            vocabulary,
+            kinds,
+            ids,
+            file: bytes.into(),
+        })
+    }
+
+    /// The pieces of normalized text, and whether each is known.
+    fn segment<'t>(&self, normalized: &'t str) -> Vec<(&'t str, bool)> {
+        match &self.segmenter {
+            Segmenter::Unigram(model, trie) => model.segment(normalized, trie),
+            Segmenter::Bpe(model) => model.segment(normalized, &self.user_defined),
+            Segmenter::Word(known) => words(normalized, self.normalizer.spaces_end_words())
+                .map(|word| (word, known.contains(word)))
+                .collect(),
+            Segmenter::Char(known) => characters(normalized, &self.user_defined)
+                .map(|(piece, _)| (piece, known.contains(piece)))
+                .collect(),
+        }
+    }
+
+    fn id_in_text(&self, piece: &str) -> u32 {
+        let id = self.vocabulary.id_in_text(piece);
+        match self.kinds[id as usize] {
+            PieceKind::Control => UNK,
+            _ => id,
+        }
+    }
+}
+
+/// Our vocabulary, what each of our ids stands for, and our ids of the file's pieces.
+fn numbered(
+    file: &ModelFile,
+) -> std::result::Result<(Vocabulary, Vec<PieceKind>, Vec<u32>), String> {
+    let mut tokens: Vec<String> = SPECIALS.map(str::to_owned).into();
+    let mut kinds = vec![PieceKind::Control; SPECIALS.len()];
+    kinds[UNK as usize] = PieceKind::Unknown;
+    let mut ids = Vec::with_capacity(file.pieces.len());
+    for piece in &file.pieces {
+        let special = match piece.kind {
+            PieceKind::Unknown => Some(UNK),
+            PieceKind::Control if piece.text == file.bos => Some(BOS),
+            PieceKind::Control if piece.text == file.eos => Some(EOS),
+            PieceKind::Control if piece.text == file.pad => Some(PAD),
+            _ => None,
+        };
+        ids.push(special.unwrap_or(tokens.len() as u32));
+        if special.is_none() {
+            tokens.push(piece.text.clone());
+            kinds.push(piece.kind);
+        }
+    }
+    Ok((Vocabulary::new(tokens)?, kinds, ids))
+}
+
+/// How a byte is spelled in the vocabulary.
+fn byte_piece(byte: u8) -> String {
+    format!("<0x{byte:02X}>")
+}
+
+/// Appends bytes as text and forgets them; each byte that belongs to no character is `\u{fffd}`.
+fn push_bytes(text: &mut String, bytes: &mut Vec<u8>) {
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    bytes.clear();
+}
+
+impl fmt::Debug for SentencePiece {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SentencePiece")
+            .field("pieces", &self.ids.len())
+            .field("fingerprint", &self.fingerprint())
+            .finish()
+    }
+}
+
+/// The text as characters and whole user-defined symbols, and whether each is such a symbol.
+fn characters<'t>(text: &'t str, user_defined: &Trie) -> impl Iterator<Item = (&'t str, bool)> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?.len_utf8();
+        let symbol = user_defined.longest(rest.as_bytes());
+        let (piece, after) = rest.split_at(symbol.unwrap_or(first));
+        rest = after;
+        Some((piece, symbol.is_some()))
+    })
+}
+
+/// The text cut before every `▁`, or behind every one.
+fn words(text: &str, behind: bool) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?.len_utf8();
+        let end = if behind {
+            rest.find(SPACE).map(|at| at + SPACE.len_utf8())
+        } else {
+            rest[first..].find(SPACE).map(|at| first + at)
+        };
+        let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = after;
+        Some(word)
+    })
+}
