@@ -8,7 +8,7 @@ use attentive_runtime::search::{SearchOptions, search};
 use attentive_text::special::{BOS, EOS, UNK};
 
 use super::refuse_long;
-use crate::model::LoadedModel;
+use crate::network::LoadedModel;
 use crate::terminal::Terminal;
 use crate::wording::plural;
 
