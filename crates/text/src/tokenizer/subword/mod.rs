@@ -1,11 +1,10 @@
 //! Subword tokenizers: byte-level BPE and Unigram, kept as a `tokenizer.json` of the `tokenizers`
 //! library.
 //!
-//! The library holds the BPE model and the file format. Three steps around it are our own. The cut
-//! into pre-tokens ([`bytes`]) is the library's cut, several times faster, and so is that of a
-//! pre-token by a Unigram model ([`unigram_model`]). Training ([`bpe`], [`unigram`]) gives the same
-//! file in every run, which the library's Unigram trainer does not, as it walks hash maps in random
-//! order; its BPE trainer learns the same merges as ours, more slowly.
+//! The library holds the BPE model, its trainer ([`bpe`]) and the file format. Three steps around it
+//! are our own. The cut into pre-tokens ([`bytes`]) is the library's cut, several times faster, and so
+//! is that of a pre-token by a Unigram model ([`unigram_model`]). Unigram training ([`unigram`]) gives
+//! the same file in every run; the library's does not, as it walks hash maps in random order.
 //!
 //! One space is put before the text and taken away again after decoding, so that a word is the same
 //! token at the start of a line as anywhere else.
@@ -63,7 +62,7 @@ impl SubwordTokenizer {
             TokenizerKind::Unigram => {
                 model::from_pieces(&unigram::learn_pieces(&words, room, least))?
             }
-            _ => model::from_merges(&bpe::learn_merges(&words, room - ALPHABET.len(), least))?,
+            _ => model::from_merges(&bpe::learn_merges(&words, room - ALPHABET.len(), least)?)?,
         };
         let made = match model {
             ModelWrapper::Unigram(unigram) => {
