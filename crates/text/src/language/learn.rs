@@ -79,7 +79,6 @@ fn learn(german: &[String], english: &[String]) -> String {
     let mut text = HEADER.to_string();
     for (step, mut entries) in rows {
         entries.sort();
-        entries.dedup();
         text += &format!("{step} {}\n", entries.join(" "));
     }
     text
