@@ -76,7 +76,7 @@ fn training_gives_the_same_files_in_every_process() {
     }
 }
 
-/// What is learnt must not change with the program's version, or a run could not be resumed.
+/// What is learned must not change with the program's version, or a run could not be resumed.
 #[test]
 fn ties_are_broken_as_they_always_were() {
     let text = text();

@@ -3,7 +3,7 @@
 //!
 //! The trainer numbers the bytes in the order of the characters that spell them, and gives ties to the
 //! pair with the lower numbers. Here a byte is spelled by a character that sorts as the byte does, so what
-//! is learnt depends on the counts alone. Before: [`super::word_counts`]. After: [`super::model`].
+//! is learned depends on the counts alone. Before: [`super::word_counts`]. After: [`super::model`].
 
 use std::collections::HashMap;
 
@@ -41,8 +41,8 @@ pub(super) fn learn_merges(
     let mut model = BPE::default();
     trainer.do_train(&counts, &mut model).map_err(refused)?;
     // The model shows its merges only in the form that it is written in.
-    let learnt = serde_json::to_value(&model).and_then(serde_json::from_value);
-    let Learnt { merges } = learnt.map_err(|error| refused(error.into()))?;
+    let learned = serde_json::to_value(&model).and_then(serde_json::from_value);
+    let Learned { merges } = learned.map_err(|error| refused(error.into()))?;
     let bytes = |part: &str| part.chars().map(byte_of).collect();
     Ok(merges
         .iter()
@@ -51,7 +51,7 @@ pub(super) fn learn_merges(
 }
 
 #[derive(Deserialize)]
-struct Learnt {
+struct Learned {
     merges: Vec<(String, String)>,
 }
 
@@ -98,7 +98,7 @@ mod tests {
     }
 
     /// Merges by their spelling, such as `"he+n"`.
-    fn learnt(words: &[(&str, u64)], most: usize, min_frequency: u64) -> Vec<String> {
+    fn learned(words: &[(&str, u64)], most: usize, min_frequency: u64) -> Vec<String> {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         let merges = learn_merges(&counted(words), most, min_frequency).unwrap();
         let name = |(left, right): &Merge| format!("{}+{}", text(left), text(right));
@@ -109,27 +109,27 @@ mod tests {
     fn the_most_frequent_pair_is_merged_first() {
         let words = [("hen", 4), ("ben", 3), ("he", 2)];
         // e+n 7, h+e 6 (then 2), h+en 4, b+en 3, h+e 2.
-        assert_eq!(learnt(&words, 99, 1), ["e+n", "h+en", "b+en", "h+e"]);
-        assert_eq!(learnt(&words, 2, 1), ["e+n", "h+en"]);
-        assert_eq!(learnt(&words, 99, 3), ["e+n", "h+en", "b+en"]);
+        assert_eq!(learned(&words, 99, 1), ["e+n", "h+en", "b+en", "h+e"]);
+        assert_eq!(learned(&words, 2, 1), ["e+n", "h+en"]);
+        assert_eq!(learned(&words, 99, 3), ["e+n", "h+en", "b+en"]);
     }
 
     #[test]
     fn ties_go_to_the_lower_bytes() {
         let words = [("zy", 2), ("ab", 2), (" z", 2), ("ba", 2)];
-        assert_eq!(learnt(&words, 99, 1), [" +z", "a+b", "b+a", "z+y"]);
+        assert_eq!(learned(&words, 99, 1), [" +z", "a+b", "b+a", "z+y"]);
     }
 
     #[test]
     fn overlapping_pairs_are_counted_and_merged_from_the_left() {
         // In "aaa" the pair a+a occurs twice but only one merge fits.
-        assert_eq!(learnt(&[("aaa", 1)], 99, 1), ["a+a", "aa+a"]);
+        assert_eq!(learned(&[("aaa", 1)], 99, 1), ["a+a", "aa+a"]);
     }
 
     #[test]
     fn text_that_cannot_be_counted_is_refused() {
         let most = i32::MAX as u64;
-        assert_eq!(learnt(&[("ab", most)], 99, 1), ["a+b"]);
+        assert_eq!(learned(&[("ab", most)], 99, 1), ["a+b"]);
         let error = learn_merges(&counted(&[("xab", most), ("ab", 1)]), 99, 1).unwrap_err();
         assert!(error.to_string().contains("2147483648 times"), "{error}");
     }
@@ -140,7 +140,7 @@ mod tests {
         fn no_pair_and_no_token_comes_twice(text in proptest::collection::vec("[ab]{1,12}", 1..12)) {
             let unique: HashSet<&String> = text.iter().collect();
             let words: Vec<(&str, u64)> = unique.iter().map(|word| (word.as_str(), 1)).collect();
-            let names = learnt(&words, 999, 1);
+            let names = learned(&words, 999, 1);
             let tokens: HashSet<String> = names.iter().map(|name| name.replace('+', "")).collect();
             prop_assert_eq!(tokens.len(), names.len(), "{:?}", names);
             for word in text.iter().filter(|word| word.len() > 1) {

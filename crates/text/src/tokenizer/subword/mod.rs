@@ -68,7 +68,7 @@ impl SubwordTokenizer {
             ModelWrapper::Unigram(unigram) => {
                 Self::from_pieces(unigram.iter().cloned().collect(), options.lowercase)
             }
-            other => Self::from_library(model::with_surroundings(other, options.lowercase)),
+            other => Self::from_library(model::with_pipeline(other, options.lowercase)),
         };
         made.map_err(|problem| TextError::Library { problem })
     }
@@ -118,18 +118,22 @@ impl SubwordTokenizer {
                 let tokens = self.vocabulary.tokens().iter().cloned();
                 let pieces = tokens.zip(unigram.scores().iter().copied()).collect();
                 let model = model::from_spelled_pieces(pieces)?;
-                let library = model::with_surroundings(model, self.lowercase);
+                let library = model::with_pipeline(model, self.lowercase);
                 library.to_string(true).map_err(model::refused)
             }
         }
     }
 
     pub(super) fn encode(&self, text: &str) -> Vec<u32> {
-        self.encode_hiding(text, &mut || false)
+        self.encode_with_dropout(text, &mut || false)
     }
 
-    /// As [`Self::encode`] without the pieces that are hidden; only a Unigram model can do so.
-    pub(super) fn encode_hiding(&self, text: &str, hidden: &mut dyn FnMut() -> bool) -> Vec<u32> {
+    /// As [`Self::encode`] without the pieces that are dropped; only a Unigram model can do so.
+    pub(super) fn encode_with_dropout(
+        &self,
+        text: &str,
+        dropped: &mut dyn FnMut() -> bool,
+    ) -> Vec<u32> {
         if text.is_empty() {
             return Vec::new();
         }
@@ -138,7 +142,7 @@ impl SubwordTokenizer {
         let mut spelling = String::new();
         for pre_token in pre_tokens(&text) {
             match &self.model {
-                Model::Unigram(model) => model.cut(pre_token.as_bytes(), hidden, &mut ids),
+                Model::Unigram(model) => model.segment(pre_token.as_bytes(), dropped, &mut ids),
                 Model::Bpe(library) => {
                     spelling.clear();
                     spell_into(pre_token.as_bytes(), &mut spelling);
@@ -251,7 +255,7 @@ fn checked(tokens: Vec<String>) -> std::result::Result<(Vocabulary, BytesOfIds),
     if let Some(byte) = missing_byte(&vocabulary) {
         return Err(format!("its vocabulary lacks the byte {byte:#04x}"));
     }
-    let bytes = stood_for(&vocabulary)?;
+    let bytes = bytes_by_id(&vocabulary)?;
     Ok((vocabulary, bytes))
 }
 
@@ -289,7 +293,7 @@ fn missing_byte(vocabulary: &Vocabulary) -> Option<usize> {
         .position(|byte| vocabulary.id(byte.encode_utf8(&mut [0; 4])).is_none())
 }
 
-fn stood_for(vocabulary: &Vocabulary) -> std::result::Result<Vec<Box<[u8]>>, String> {
+fn bytes_by_id(vocabulary: &Vocabulary) -> std::result::Result<Vec<Box<[u8]>>, String> {
     let bytes = |(id, token): (u32, &String)| match id {
         BOS | EOS | PAD => Ok(Box::default()),
         UNK => Ok(token.as_bytes().into()),

@@ -1,4 +1,4 @@
-//! What training learnt, as a model of the `tokenizers` library with all that its `tokenizer.json`
+//! What training learned, as a model of the `tokenizers` library with all that its `tokenizer.json`
 //! needs for other programs to cut text in the same way.
 
 use tokenizers::AddedToken;
@@ -50,8 +50,8 @@ pub(super) fn from_spelled_pieces(vocab: Vec<(String, f64)>) -> Result<ModelWrap
         .map_err(refused)
 }
 
-/// The model with its surroundings: lowercasing, the cut into pre-tokens, the special tokens.
-pub(super) fn with_surroundings(model: ModelWrapper, lowercase: bool) -> tokenizers::Tokenizer {
+/// The model in its pipeline: lowercasing, the pre-tokenizer, the decoder, the special tokens.
+pub(super) fn with_pipeline(model: ModelWrapper, lowercase: bool) -> tokenizers::Tokenizer {
     let byte_level = ByteLevel::new(false, true, true);
     let mut library = tokenizers::Tokenizer::new(model);
     library.with_normalizer(lowercase.then_some(NormalizerWrapper::Lowercase(Lowercase)));
