@@ -24,7 +24,7 @@ pub enum TokenizerKind {
     SentencePiece,
 }
 
-/// How to train a tokenizer.
+/// How to train a tokenizer. The defaults are those of recipes and of `attentive tokenizer train`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TokenizerOptions {
@@ -42,7 +42,7 @@ pub struct TokenizerOptions {
 impl Default for TokenizerOptions {
     fn default() -> Self {
         Self {
-            kind: TokenizerKind::Bpe,
+            kind: TokenizerKind::Unigram,
             vocab_size: 8000,
             min_frequency: 2,
             lowercase: false,
