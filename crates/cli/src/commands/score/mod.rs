@@ -1,4 +1,4 @@
-//! `attentive score`: what translations are worth, in sacreBLEU's numbers, words and formats.
+//! `attentive score`: BLEU, chrF and TER of translations, in sacreBLEU's numbers and formats.
 //!
 //! Files -> references and systems -> one scorer per metric -> a report on standard output. The numbers
 //! are made in `attentive_metrics`; this reads, checks and prints.
@@ -48,7 +48,7 @@ pub fn run(args: ScoreArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let systems = read_systems(&args, test, terminal)?;
     check_request(&args, &systems, test)?;
     check_lengths(&args, &streams, &systems)?;
-    let report = args.report(env::var("SACREBLEU_FORMAT").ok().as_deref(), colours());
+    let report = args.report(env::var("SACREBLEU_FORMAT").ok().as_deref(), colors());
     let wants_bleu = args.metrics.contains(&MetricName::Bleu);
     if wants_bleu && !args.force() && systems.iter().any(|system| looks_tokenized(&system.lines)) {
         terminal.warn(
@@ -257,9 +257,10 @@ fn score_one(
     system: &System,
     report: &ReportOptions,
 ) -> anyhow::Result<String> {
-    let samples = match args.significance.confidence {
-        true => args.significance.confidence_n,
-        false => 1,
+    let samples = if args.significance.confidence {
+        args.significance.confidence_n
+    } else {
+        1
     };
     let mut scores = Vec::with_capacity(scorers.len());
     for &scorer in scorers {
@@ -320,10 +321,10 @@ fn seed(args: &ScoreArgs) -> anyhow::Result<Seed> {
     Ok(given.map_or(Ok(Seed::DEFAULT), |seed| seed.parse())?)
 }
 
-fn colours() -> report::Colours {
+fn colors() -> report::Colors {
     match Colours::of_stdout() {
-        Colours::On => report::Colours::On,
-        Colours::Off => report::Colours::Off,
+        Colours::On => report::Colors::On,
+        Colours::Off => report::Colors::Off,
     }
 }
 
