@@ -10,11 +10,11 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use attentive_model::directory::ModelDir;
 use attentive_nn::device;
 use attentive_nn::models::transformer::Transformer;
 use attentive_nn::models::transformer::search::pad_rows;
 use attentive_nn::pass::Pass;
-use attentive_runtime::model_dir::ModelDir;
 use attentive_runtime::search::{SearchOptions, search};
 use attentive_text::special::{BOS, EOS};
 use attentive_train::Recipe;

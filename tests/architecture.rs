@@ -8,20 +8,24 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// Each crate's folder, and which others of ours it may use.
-const MAY_USE: [(&str, &[&str]); 9] = [
+const MAY_USE: [(&str, &[&str]); 10] = [
     ("text", &[]),
     ("metrics", &[]),
-    ("runtime", &["text"]),
+    ("model", &["text"]),
+    ("runtime", &["model", "text"]),
     // `text` for the special ids alone: padding has one number everywhere.
-    ("nn", &["runtime", "text"]),
-    ("train", &["metrics", "nn", "runtime", "text"]),
-    ("pictures", &["runtime", "text"]),
-    ("models", &["runtime", "text"]),
-    ("server", &["runtime", "text"]),
+    ("nn", &["model", "runtime", "text"]),
+    ("train", &["metrics", "model", "nn", "runtime", "text"]),
+    ("pictures", &["model", "runtime", "text"]),
+    ("models", &["model", "runtime", "text"]),
+    (
+        "server",
+        &["model", "models", "pictures", "runtime", "text"],
+    ),
     (
         "cli",
         &[
-            "metrics", "models", "nn", "pictures", "runtime", "server", "text", "train",
+            "metrics", "model", "models", "nn", "pictures", "runtime", "server", "text", "train",
         ],
     ),
 ];

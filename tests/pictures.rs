@@ -8,11 +8,11 @@ use std::path::Path;
 use std::process::Stdio;
 use std::slice;
 
+use attentive_model::directory::ModelDir;
 use attentive_nn::device;
 use attentive_nn::models::transformer::Transformer;
 use attentive_nn::models::transformer::search::pad_rows;
 use attentive_nn::pass::Pass;
-use attentive_runtime::model_dir::ModelDir;
 use attentive_text::special::{BOS, EOS};
 use program::{Folder, attentive, command};
 use serde_json::Value;

@@ -13,9 +13,10 @@
 //! # Ok::<(), attentive_runtime::RuntimeError>(())
 //! ```
 
+use attentive_model::{EmbeddedModel, ModelDir};
+use attentive_runtime::Result;
 use attentive_runtime::cpu::Compute;
 use attentive_runtime::translator::{Lines, Translator, TranslatorOptions};
-use attentive_runtime::{EmbeddedModel, ModelDir, Result};
 use attentive_text::language::Language;
 
 /// A model that is part of the program.
@@ -73,7 +74,7 @@ pub fn named(name: &str) -> Option<&'static BuiltIn> {
 
 impl BuiltIn {
     /// Reads its architecture and its tokenizer.
-    pub fn open(&self) -> Result<ModelDir> {
+    pub fn open(&self) -> attentive_model::Result<ModelDir> {
         ModelDir::embedded(&self.files)
     }
 

@@ -7,11 +7,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use attentive_model::directory::ModelDir;
+use attentive_model::{Tokenizers, TransformerConfig};
 use attentive_models::BuiltIn;
 use attentive_nn::models::transformer::Transformer;
-use attentive_runtime::model_dir::ModelDir;
+use attentive_runtime::RuntimeError;
 use attentive_runtime::translator::{Translator, TranslatorOptions};
-use attentive_runtime::{ModelConfig, RuntimeError, Tokenizers};
 
 use crate::decoding::ComputeKind;
 use crate::exit::Ending;
@@ -65,7 +66,7 @@ pub fn built_in_names() -> String {
 /// A network on a device.
 pub struct LoadedModel {
     /// The architecture.
-    pub config: ModelConfig,
+    pub config: TransformerConfig,
     /// Both tokenizers.
     pub tokenizers: Tokenizers,
     /// The network.

@@ -1,6 +1,6 @@
 //! What can go wrong between a model directory and a model on a device.
 
-use attentive_runtime::error::RuntimeError;
+use attentive_model::ModelError;
 
 /// Errors of loading models and choosing devices.
 #[derive(Debug, thiserror::Error)]
@@ -39,5 +39,5 @@ pub enum NnError {
     },
     /// Reading the model directory failed.
     #[error(transparent)]
-    Runtime(#[from] RuntimeError),
+    Model(#[from] ModelError),
 }

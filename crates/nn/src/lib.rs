@@ -1,10 +1,10 @@
 //! Attention blocks and Transformer models on Burn, for any device Burn knows.
 //!
-//! Neighbours on the data path: `attentive-runtime` gives the architecture ([`ModelConfig`]) and the
+//! Neighbours on the data path: `attentive-runtime` gives the architecture ([`TransformerConfig`]) and the
 //! search trait that [`Transformer`] implements; `attentive-train` feeds batches to it.
 //! Read in this order: [`models::transformer`], [`attention`], [`layers`].
 //!
-//! [`ModelConfig`]: attentive_runtime::config::ModelConfig
+//! [`TransformerConfig`]: attentive_model::config::TransformerConfig
 //! [`Transformer`]: models::transformer::Transformer
 
 pub mod attention;

@@ -1,17 +1,17 @@
 //! The CPU runtime beside the Burn model it must equal, for every architecture.
 
+use attentive_model::config::{NormPlacement, PositionKind, Preset, TransformerConfig, Tying};
+use attentive_model::{ModelDir, Tokenizers};
 use attentive_nn::models::transformer::{Transformer, search::pad_rows};
 use attentive_nn::{parameters, pass::Pass};
-use attentive_runtime::config::{ModelConfig, NormPlacement, PositionKind, Preset, Tying};
 use attentive_runtime::cpu::{Compute, CpuModel, Isa, quantize};
 use attentive_runtime::search::{Method, SearchModel, SearchOptions, search};
-use attentive_runtime::{ModelDir, Tokenizers};
 use attentive_text::special::{BOS, EOS};
 use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
 use burn::tensor::Device;
 
 /// Every kind of model, in sizes that no vector divides.
-fn architectures() -> Vec<ModelConfig> {
+fn architectures() -> Vec<TransformerConfig> {
     let mut all = Vec::new();
     for norm in [NormPlacement::Pre, NormPlacement::Post] {
         for positions in [PositionKind::Sinusoidal, PositionKind::Learned] {
@@ -23,7 +23,7 @@ fn architectures() -> Vec<ModelConfig> {
                     (80, 130, 2, 2),
                 ] {
                     let vocab = VOCAB;
-                    all.push(ModelConfig {
+                    all.push(TransformerConfig {
                         d_model,
                         d_ff,
                         heads,
@@ -51,13 +51,13 @@ struct Saved {
 }
 
 impl Saved {
-    fn new(config: &ModelConfig) -> Self {
+    fn new(config: &TransformerConfig) -> Self {
         Self::with(config, |_| true, |_, _| {})
     }
 
     /// As [`Saved::new`], with only some tensors, or with other shapes.
     fn with(
-        config: &ModelConfig,
+        config: &TransformerConfig,
         keep: impl Fn(&str) -> bool,
         change: impl Fn(&str, &mut Vec<usize>),
     ) -> Self {

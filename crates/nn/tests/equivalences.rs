@@ -1,20 +1,20 @@
 //! What must not change a result: padding, batching, caching, and the way grouped heads are written.
 
+use attentive_model::{
+    config::{ModelConfig, NormPlacement, PositionKind, Preset, TransformerConfig, Tying},
+    weights::Weights,
+};
 use attentive_nn::{
     models::transformer::{Transformer, search::pad_rows},
     parameters,
     pass::Pass,
 };
-use attentive_runtime::{
-    config::{ModelConfig, NormPlacement, PositionKind, Preset, Tying},
-    search::{SearchModel, SearchOptions, search},
-    weights::Weights,
-};
+use attentive_runtime::search::{SearchModel, SearchOptions, search};
 use attentive_text::special::{BOS, EOS, PAD};
 use burn::tensor::{Device, Tensor, TensorData};
 
-fn config() -> ModelConfig {
-    ModelConfig {
+fn config() -> TransformerConfig {
+    TransformerConfig {
         d_model: 32,
         d_ff: 48,
         heads: 4,
@@ -25,7 +25,7 @@ fn config() -> ModelConfig {
     }
 }
 
-fn model(config: &ModelConfig) -> Transformer {
+fn model(config: &TransformerConfig) -> Transformer {
     Transformer::new(config, 11, &Device::flex())
 }
 
@@ -41,13 +41,13 @@ fn assert_close(left: &[f32], right: &[f32], tolerance: f32) {
 }
 
 /// Every architecture that the configuration can describe, small.
-fn architectures() -> Vec<ModelConfig> {
+fn architectures() -> Vec<TransformerConfig> {
     let mut all = Vec::new();
     for norm in [NormPlacement::Pre, NormPlacement::Post] {
         for positions in [PositionKind::Sinusoidal, PositionKind::Learned] {
             for tying in [Tying::None, Tying::Output, Tying::All] {
                 for kv_heads in [1, 2, 4] {
-                    all.push(ModelConfig {
+                    all.push(TransformerConfig {
                         norm,
                         positions,
                         tying,
@@ -154,7 +154,7 @@ fn beam_of_one_is_greedy_with_the_real_model() {
 /// A grouped-query model is the multi-head model whose key and value heads are equal within a group.
 #[test]
 fn gqa_is_mha_with_repeated_heads() {
-    let grouped_config = ModelConfig {
+    let grouped_config = TransformerConfig {
         kv_heads: 2,
         ..config()
     };
@@ -260,7 +260,7 @@ fn parameters_survive_the_weights_file_bit_by_bit() {
             .sum();
         assert_eq!(count, config.parameter_count());
     }
-    let other = ModelConfig {
+    let other = TransformerConfig {
         d_ff: 64,
         ..config()
     };
@@ -329,5 +329,16 @@ fn inspection_shows_the_weights_and_probabilities_of_the_forward_pass() {
             &[log_probs.iter().copied().fold(f32::MIN, f32::max)],
             1e-4,
         );
+    }
+}
+
+#[test]
+fn the_schema_lists_the_parameters_of_the_network_in_their_order() {
+    for config in architectures() {
+        let built = parameters::named(&model(&config)).into_iter();
+        let built: Vec<_> = built.map(|found| (found.name, found.shape)).collect();
+        let listed = config.tensors().into_iter();
+        let listed: Vec<_> = listed.map(|spec| (spec.name, spec.shape)).collect();
+        assert_eq!(listed, built);
     }
 }

@@ -3,13 +3,13 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use attentive_model::config::{Activation, NormPlacement, PositionKind, TransformerConfig, Tying};
 use attentive_nn::{
     models::transformer::Transformer,
     ops::{SmoothedLoss, smoothed_loss},
     parameters,
     pass::Pass,
 };
-use attentive_runtime::config::{ModelConfig, NormPlacement, PositionKind, Tying};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use safetensors::SafeTensors;
 
@@ -156,10 +156,10 @@ impl Fixture {
         Tensor::from_data(TensorData::new(ids, [shape[0], shape[1]]), device)
     }
 
-    fn config(&self) -> ModelConfig {
+    fn config(&self) -> TransformerConfig {
         let size =
             |key: &str| self.config[key].as_u64().unwrap_or_else(|| panic!("{key}")) as usize;
-        ModelConfig {
+        TransformerConfig {
             src_vocab: size("src_vocab"),
             tgt_vocab: size("tgt_vocab"),
             d_model: size("d_model"),
@@ -174,6 +174,7 @@ impl Fixture {
             } else {
                 NormPlacement::Post
             },
+            activation: Activation::Relu,
             positions: PositionKind::Sinusoidal,
             max_positions: 64,
             tying: if self.config["tying"] == "all" {

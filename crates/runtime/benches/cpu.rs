@@ -9,7 +9,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use attentive_runtime::ModelDir;
+use attentive_model::ModelDir;
 use attentive_runtime::cpu::{Compute, CpuModel};
 use attentive_runtime::search::{Method, SearchOptions, search};
 use attentive_text::special::EOS;

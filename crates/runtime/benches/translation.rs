@@ -17,8 +17,8 @@ use std::fs;
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
+use attentive_model::directory::ModelDir;
 use attentive_runtime::cpu::{Compute, CpuModel, quantize};
-use attentive_runtime::model_dir::ModelDir;
 use attentive_runtime::search::SearchOptions;
 use attentive_runtime::{Translator, TranslatorOptions};
 use attentive_text::special::EOS;

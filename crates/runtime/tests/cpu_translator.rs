@@ -1,8 +1,9 @@
 //! From a model directory to translations on the CPU, as a program that uses the library does it.
 
+use attentive_model::fake_dir;
 use attentive_runtime::cpu::{Compute, quantize};
 use attentive_runtime::search::SearchOptions;
-use attentive_runtime::{Translation, Translator, TranslatorOptions, fake_dir};
+use attentive_runtime::{Translation, Translator, TranslatorOptions};
 use proptest::prelude::*;
 
 fn model() -> tempfile::TempDir {

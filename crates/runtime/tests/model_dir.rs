@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use attentive_runtime::config::{ModelConfig, Preset};
+use attentive_model::config::{Preset, TransformerConfig};
+use attentive_model::directory::{EmbeddedModel, ModelDir, Tokenizers};
+use attentive_model::fake_dir;
 use attentive_runtime::cpu::Compute;
-use attentive_runtime::model_dir::{EmbeddedModel, ModelDir, Tokenizers};
-use attentive_runtime::{Translator, TranslatorOptions, fake_dir};
+use attentive_runtime::{Translator, TranslatorOptions};
 use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
 
 fn tokenizer(words: &str) -> Tokenizer {
@@ -19,7 +20,7 @@ fn tokenizer(words: &str) -> Tokenizer {
     Tokenizer::train(&options, &mut [words].into_iter()).expect("some words")
 }
 
-fn config(tokenizers: &Tokenizers) -> ModelConfig {
+fn config(tokenizers: &Tokenizers) -> TransformerConfig {
     Preset::Tiny.config(tokenizers.src.vocab_size(), tokenizers.tgt.vocab_size())
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
-use attentive_runtime::config::{PositionKind, Preset};
-use attentive_runtime::model_dir::Tokenizers;
+use attentive_model::config::{PositionKind, Preset};
+use attentive_model::directory::Tokenizers;
 use attentive_runtime::search::fake::FakeModel;
 use attentive_runtime::search::{Finish, LengthLimit, SearchModel, SearchOptions};
 use attentive_runtime::translator::{

@@ -2,11 +2,12 @@
 
 use std::io::{BufRead, Cursor};
 
-use attentive_runtime::model_dir::Tokenizers;
+use attentive_model::directory::Tokenizers;
+use attentive_model::fake_dir;
+use attentive_runtime::TranslatorOptions;
 use attentive_runtime::search::fake::FakeModel;
 use attentive_runtime::search::{Finish, SearchModel, SearchOptions};
 use attentive_runtime::translator::{Lines, Translation, Translator, WithPrefix};
-use attentive_runtime::{TranslatorOptions, fake_dir};
 use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
 use proptest::prelude::*;
 

@@ -7,13 +7,13 @@
 
 use std::{path::PathBuf, time::Instant};
 
+use attentive_model::config::{NormPlacement, Preset, TransformerConfig, Tying};
 use attentive_nn::{
     models::transformer::Transformer,
     ops::{Precision, project, with_precision},
     parameters,
     pass::Pass,
 };
-use attentive_runtime::config::{ModelConfig, NormPlacement, Preset, Tying};
 use attentive_train::{
     Recipe,
     batches::{Batch, Budget, plan},
@@ -143,7 +143,7 @@ fn time(
     precision: Precision,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let work: Work = serde_json::from_slice(&std::fs::read(file)?)?;
-    let config = ModelConfig {
+    let config = TransformerConfig {
         d_model: work.d_model,
         d_ff: work.d_ff,
         heads: work.heads,

@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
+use attentive_model::config::TransformerConfig;
 use attentive_nn::{models::transformer::Transformer, parameters};
-use attentive_runtime::config::ModelConfig;
 use burn::tensor::Device;
 
 use crate::Result;
@@ -13,7 +13,7 @@ use crate::Result;
 /// The mean of the models in these checkpoints; `None` when there is none.
 pub fn average(
     checkpoints: &[PathBuf],
-    config: &ModelConfig,
+    config: &TransformerConfig,
     device: &Device,
 ) -> Result<Option<Transformer>> {
     let mut sum: Option<Transformer> = None;

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use attentive_runtime::model_dir::Tokenizers;
+use attentive_model::directory::Tokenizers;
 use attentive_text::lines::{is_blank, read_lines};
 use attentive_text::parallel::ParallelCorpus;
 use attentive_text::special::{BOS, EOS, UNK};

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use attentive_model::ModelError;
 use attentive_nn::error::NnError;
 use attentive_runtime::error::RuntimeError;
 use attentive_text::error::TextError;
@@ -23,6 +24,9 @@ pub enum TrainError {
     #[error(transparent)]
     Text(#[from] TextError),
     /// Reading or writing a model directory.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// Translating the validation set.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
     /// Loading a model onto a device.
@@ -151,7 +155,7 @@ mod tests {
     fn a_full_disk_below_another_crates_error_is_said_so() {
         let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
         let path = PathBuf::from("RUN/model.safetensors");
-        let error = RuntimeError::Io {
+        let error = ModelError::Io {
             action: "write",
             path: path.clone(),
             source: full,
@@ -169,14 +173,14 @@ mod tests {
     fn other_errors_stay_what_they_are_while_writing() {
         let denied = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
         let path = PathBuf::from("x");
-        let error = RuntimeError::Io {
+        let error = ModelError::Io {
             action: "write",
             path: path.clone(),
             source: denied,
         };
         assert!(matches!(
             TrainError::from(error).while_writing(&path),
-            TrainError::Runtime(_)
+            TrainError::Model(_)
         ));
     }
 

@@ -3,10 +3,9 @@
 //! Neighbours: [`crate::trainer`] validates with this, `attentive evaluate` is this.
 
 use attentive_metrics::bleu::corpus_bleu;
+use attentive_model::{config::TransformerConfig, directory::Tokenizers};
 use attentive_nn::{models::transformer::Transformer, pass::Pass};
 use attentive_runtime::{
-    config::ModelConfig,
-    model_dir::Tokenizers,
     search::SearchOptions,
     translator::{Translator, TranslatorOptions},
 };
@@ -45,7 +44,7 @@ const SMOOTHING: f64 = 0.1;
 /// square of the length, so a single enormous line would exhaust any machine.
 pub fn evaluate(
     model: &Transformer,
-    config: &ModelConfig,
+    config: &TransformerConfig,
     tokenizers: &Tokenizers,
     src: &[String],
     tgt: &[String],
@@ -97,7 +96,7 @@ pub fn sums(model: &Transformer, pairs: &[Pair], smoothing: f64) -> (f64, f64, u
 /// Translates `src` and scores it against `tgt` as sacreBLEU would; the first `samples` lines come back.
 pub fn bleu(
     model: &Transformer,
-    config: &ModelConfig,
+    config: &TransformerConfig,
     tokenizers: &Tokenizers,
     src: &[String],
     tgt: &[String],

@@ -10,14 +10,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use attentive_model::{
+    config::TransformerConfig,
+    directory::{ModelDir, Tokenizers},
+    weights::Weights,
+};
 use attentive_nn::{
     models::transformer::Transformer,
     parameters::{self, to_vec},
-};
-use attentive_runtime::{
-    config::ModelConfig,
-    model_dir::{ModelDir, Tokenizers},
-    weights::Weights,
 };
 use burn::tensor::{Device, Tensor, TensorData};
 
@@ -64,7 +64,7 @@ impl Snapshot {
         &self,
         run: &RunDir,
         kind: CheckpointKind,
-        config: &ModelConfig,
+        config: &TransformerConfig,
         tokenizers: &Tokenizers,
         recipe: &str,
     ) -> Result<PathBuf> {
@@ -107,7 +107,7 @@ impl Snapshot {
     /// Reads a checkpoint back; `device` has autodiff.
     pub fn load(
         checkpoint: &Path,
-        config: &ModelConfig,
+        config: &TransformerConfig,
         ema_decay: f64,
         device: &Device,
     ) -> Result<Self> {
@@ -156,7 +156,7 @@ impl Snapshot {
 pub fn write_model(
     dir: &Path,
     model: &Transformer,
-    config: &ModelConfig,
+    config: &TransformerConfig,
     tokenizers: &Tokenizers,
 ) -> Result<()> {
     let tensors = parameters::export(model);

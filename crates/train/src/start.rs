@@ -3,11 +3,11 @@
 //! Whatever would make a continued run differ from an uninterrupted one is refused here: another
 //! recipe, another corpus, another vocabulary. Neighbour: [`crate::trainer`] loops over the result.
 
-use attentive_nn::{models::transformer::Transformer, ops::Precision};
-use attentive_runtime::{
-    config::ModelConfig,
-    model_dir::{ModelDir, Tokenizers},
+use attentive_model::{
+    config::{ModelConfig, TransformerConfig},
+    directory::{ModelDir, Tokenizers},
 };
+use attentive_nn::{models::transformer::Transformer, ops::Precision};
 
 use burn::tensor::Device;
 
@@ -30,7 +30,7 @@ pub(crate) struct Ready {
     pub(crate) run: RunDir,
     pub(crate) corpus: Corpus,
     pub(crate) tokenizers: Tokenizers,
-    pub(crate) config: ModelConfig,
+    pub(crate) config: TransformerConfig,
     pub(crate) snapshot: Snapshot,
     pub(crate) log: MetricsLog,
     pub(crate) continued_from: Option<u64>,
@@ -117,7 +117,7 @@ fn first_model(
     text: &CorpusText,
     device: &Device,
     observer: &mut dyn Observer,
-) -> Result<(Tokenizers, ModelConfig, Transformer)> {
+) -> Result<(Tokenizers, TransformerConfig, Transformer)> {
     let folder = &recipe.training.start_from;
     if folder.is_empty() {
         observer.event(&Event::Preparing("learning the vocabulary"));
@@ -141,8 +141,8 @@ fn first_model(
 }
 
 /// What the recipe's `[model]` says otherwise than the model to start from; dropout has no weights.
-fn size_differences(given: &ModelConfig, asked: &ModelConfig) -> Vec<String> {
-    let keys = |config: &ModelConfig| match serde_json::to_value(config) {
+fn size_differences(given: &TransformerConfig, asked: &TransformerConfig) -> Vec<String> {
+    let keys = |config: &TransformerConfig| match serde_json::to_value(config) {
         Ok(serde_json::Value::Object(keys)) => keys,
         _ => unreachable!("a configuration is an object of plain values"),
     };
@@ -159,7 +159,7 @@ fn size_differences(given: &ModelConfig, asked: &ModelConfig) -> Vec<String> {
         .collect()
 }
 
-fn model_config(recipe: &Recipe, tokenizers: &Tokenizers) -> Result<ModelConfig> {
+fn model_config(recipe: &Recipe, tokenizers: &Tokenizers) -> Result<TransformerConfig> {
     let config = recipe.model_config(tokenizers.src.vocab_size(), tokenizers.tgt.vocab_size());
     config
         .check()

@@ -2,11 +2,9 @@
 
 use std::{path::Path, sync::atomic::AtomicBool};
 
+use attentive_model::directory::ModelDir;
 use attentive_nn::models::transformer::Transformer;
-use attentive_runtime::{
-    model_dir::ModelDir,
-    translator::{Translator, TranslatorOptions},
-};
+use attentive_runtime::translator::{Translator, TranslatorOptions};
 use attentive_train::{
     Recipe,
     events::{Event, Observer},

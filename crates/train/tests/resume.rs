@@ -2,8 +2,8 @@
 
 use std::{path::Path, sync::atomic::AtomicBool};
 
+use attentive_model::directory::ModelDir;
 use attentive_nn::{models::transformer::Transformer, parameters};
-use attentive_runtime::model_dir::ModelDir;
 use attentive_train::{
     Recipe, TrainError,
     events::{Event, Observer, Outcome, StepReport},

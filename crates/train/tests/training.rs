@@ -1,12 +1,12 @@
 //! The arithmetic of a step: accumulation, Adam, clipping.
 
+use attentive_model::config::{Preset, TransformerConfig};
 use attentive_nn::{
     models::transformer::Transformer,
     ops::{AdamStep, SmoothedLoss, adam_update},
     parameters,
     pass::Pass,
 };
-use attentive_runtime::config::{ModelConfig, Preset};
 use attentive_train::{
     batches::Batch,
     corpus::Pair,
@@ -38,7 +38,7 @@ fn model() -> Transformer {
 }
 
 fn model_with_dropout(dropout: f64) -> Transformer {
-    let config = ModelConfig {
+    let config = TransformerConfig {
         d_model: 16,
         d_ff: 32,
         heads: 2,

@@ -3,7 +3,7 @@
 //!
 //! Neighbours: [`super::dot_product`] is the formula inside; encoder and decoder layers hold it.
 
-use attentive_runtime::config::ModelConfig;
+use attentive_model::config::TransformerConfig;
 use burn::{
     module::Module,
     tensor::{Device, Tensor},
@@ -42,7 +42,7 @@ pub struct MultiHeadOutput {
 
 impl MultiHeadAttention {
     /// A layer with Xavier-uniform projections.
-    pub fn new(config: &ModelConfig, init: &mut Noise, device: &Device) -> Self {
+    pub fn new(config: &TransformerConfig, init: &mut Noise, device: &Device) -> Self {
         let d_model = config.d_model;
         let kv_dim = config.head_dim() * config.kv_heads;
         Self {

@@ -1,6 +1,6 @@
 //! `FFN(x) = max(0, x W1 + b1) W2 + b2`, applied to each position (§3.3).
 
-use attentive_runtime::config::ModelConfig;
+use attentive_model::config::TransformerConfig;
 use burn::{
     module::Module,
     tensor::{Device, Tensor},
@@ -25,7 +25,7 @@ pub struct FeedForward {
 
 impl FeedForward {
     /// Xavier-uniform weights. Dropout also acts behind the ReLU, as in the Annotated Transformer.
-    pub fn new(config: &ModelConfig, init: &mut Noise, device: &Device) -> Self {
+    pub fn new(config: &TransformerConfig, init: &mut Noise, device: &Device) -> Self {
         Self {
             inner: Linear::new(config.d_model, config.d_ff, init, device),
             outer: Linear::new(config.d_ff, config.d_model, init, device),

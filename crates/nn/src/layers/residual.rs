@@ -4,7 +4,7 @@
 //! later work: `x + dropout(f(LN(x)))` with a final norm on the stack, [`NormPlacement::Pre`], which
 //! trains stably without a long warm-up.
 
-use attentive_runtime::config::NormPlacement;
+use attentive_model::config::NormPlacement;
 use burn::tensor::Tensor;
 
 use super::norm::LayerNorm;

@@ -1,7 +1,7 @@
 //! Test: a whole model learns the same through fused operations as through composed ones, and the same
 //! bit by bit whenever it runs.
 
-use attentive_runtime::config::{ModelConfig, Preset};
+use attentive_model::config::{Preset, TransformerConfig};
 use attentive_text::special::{BOS, EOS, PAD};
 use burn::tensor::{Device, Tensor};
 
@@ -35,7 +35,7 @@ fn sentences(step: u64, rows: u64) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
 }
 
 /// Trains and returns the loss per token of each step, and the parameters at the end.
-fn learn(config: &ModelConfig, steps: u64, rows: u64) -> (Vec<f64>, Vec<Vec<f32>>) {
+fn learn(config: &TransformerConfig, steps: u64, rows: u64) -> (Vec<f64>, Vec<Vec<f32>>) {
     let device = Device::flex().autodiff();
     let mut model = Transformer::new(config, 5, &device);
     let mut moments: std::collections::BTreeMap<String, (Tensor<1>, Tensor<1>)> =
@@ -87,8 +87,8 @@ fn learn(config: &ModelConfig, steps: u64, rows: u64) -> (Vec<f64>, Vec<Vec<f32>
     )
 }
 
-fn small_model() -> ModelConfig {
-    ModelConfig {
+fn small_model() -> TransformerConfig {
+    TransformerConfig {
         d_model: 32,
         d_ff: 64,
         encoder_layers: 2,

@@ -9,7 +9,7 @@
 use super::product::{F32Product, Out, Then, f32_product};
 use super::rowwise::softmax;
 use super::simd::{LANES, Simd, Work};
-use crate::config::ModelConfig;
+use attentive_model::config::TransformerConfig;
 
 /// Sizes of an attention layer.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +20,7 @@ pub(crate) struct Heads {
 }
 
 impl Heads {
-    pub fn new(config: &ModelConfig) -> Self {
+    pub fn new(config: &TransformerConfig) -> Self {
         Self {
             heads: config.heads,
             kv_heads: config.kv_heads,

@@ -11,7 +11,7 @@ use super::matrix::{Matrix, Quantised};
 use super::product::Then;
 use super::rowwise::{Norm, Normalise};
 use super::simd::LANES;
-use crate::config::NormPlacement;
+use attentive_model::config::NormPlacement;
 
 /// Buffers for the rows at work. Numbers behind a row's own stay zero.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ pub(crate) struct Scratch {
     pub pages: Aligned<f32>,
     normed: Aligned<f32>,
     hidden: Aligned<f32>,
-    quantised: Quantised,
+    quantized: Quantised,
     /// Sinusoids of the first positions, `[positions, d_model]`.
     sinusoids: Vec<f32>,
 }
@@ -110,7 +110,7 @@ impl CpuModel {
             }
             NormPlacement::Post => &scratch.x,
         };
-        let input = into[0].prepare(self.isa, input, model, rows, &mut scratch.quantised);
+        let input = into[0].prepare(self.isa, input, model, rows, &mut scratch.quantized);
         let mut column = 0;
         for matrix in into {
             matrix.apply(
@@ -136,12 +136,12 @@ impl CpuModel {
         let Scratch {
             x,
             context,
-            quantised,
+            quantized,
             ..
         } = scratch;
         let input = attention
             .output
-            .prepare(self.isa, context, stride, rows, quantised);
+            .prepare(self.isa, context, stride, rows, quantized);
         attention
             .output
             .apply(self.isa, input, x, stride, Then::Add);
@@ -165,7 +165,7 @@ impl CpuModel {
             x,
             normed,
             hidden,
-            quantised,
+            quantized,
             ..
         } = scratch;
         let input = match self.config.norm {
@@ -175,13 +175,13 @@ impl CpuModel {
             }
             NormPlacement::Post => &*x,
         };
-        let input = layer.inner.prepare(self.isa, input, model, rows, quantised);
+        let input = layer.inner.prepare(self.isa, input, model, rows, quantized);
         layer
             .inner
             .apply(self.isa, input, hidden, hidden_stride, Then::Relu);
         let input = layer
             .outer
-            .prepare(self.isa, hidden, hidden_stride, rows, quantised);
+            .prepare(self.isa, hidden, hidden_stride, rows, quantized);
         layer.outer.apply(self.isa, input, x, model, Then::Add);
         self.normalise_sum(x, rows, norm);
     }
@@ -198,7 +198,7 @@ impl CpuModel {
         let (projection, stride) = (&self.network.projection, self.strides().model);
         let rows = out.len() / self.config.tgt_vocab;
         let x = &scratch.x[first * stride..];
-        let input = projection.prepare(self.isa, x, stride, rows, &mut scratch.quantised);
+        let input = projection.prepare(self.isa, x, stride, rows, &mut scratch.quantized);
         projection.apply(self.isa, input, out, self.config.tgt_vocab, Then::Store);
     }
 
@@ -208,9 +208,9 @@ impl CpuModel {
             model, qkv: stride, ..
         } = self.strides();
         let Scratch {
-            x, qkv, quantised, ..
+            x, qkv, quantized, ..
         } = scratch;
-        let input = attention.key.prepare(self.isa, x, model, rows, quantised);
+        let input = attention.key.prepare(self.isa, x, model, rows, quantized);
         attention
             .key
             .apply(self.isa, input, qkv, stride, Then::Store);

@@ -1,18 +1,22 @@
 //! The weights of a model directory as the layers that [`super::encoder`] and [`super::decoder`] run.
 //!
 //! f32 is packed; int8 is used where the file is mapped, or made from f32. Every tensor's shape is checked
-//! against the architecture. Neighbours: ARCHITECTURE.md has the table of names and shapes.
+//! against the schema ([`attentive_model::tensors`]).
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use attentive_model::ModelError;
+use attentive_model::config::{ModelConfig, NormPlacement, PositionKind, TransformerConfig, Tying};
+use attentive_model::tensors::{Role, TensorSpec};
+use attentive_model::weights::Weights;
+
 use super::Compute;
-use super::matrix::{Bytes, Matrix, Plain, packed_len, padded, quantise};
+use super::matrix::{Bytes, Matrix, Plain, packed_len, padded, quantize};
 use super::rowwise::Norm;
 use super::simd::{Isa, LANES};
-use crate::config::{ModelConfig, NormPlacement, PositionKind, Tying};
 use crate::error::{Result, RuntimeError};
-use crate::weights::Weights;
 
 /// All layers of a Transformer.
 #[derive(Debug)]
@@ -95,44 +99,45 @@ impl Table {
 
 /// Reads all layers; `compute` must have been decided ([`Compute::Auto`] means f32 here).
 pub(crate) fn network(
-    config: &ModelConfig,
+    config: &TransformerConfig,
     weights: Weights,
     compute: Compute,
     isa: Isa,
 ) -> Result<Network> {
+    let tensors = config.tensors().into_iter();
     let reader = Reader {
-        config,
+        tensors: tensors.map(|spec| (spec.name.clone(), spec)).collect(),
+        norm_epsilon: config.norm_epsilon as f32,
         stored_int8: weights.is_int8(),
         weights: Arc::new(weights),
         compute,
         isa,
     };
-    let (d, src_vocab, tgt_vocab) = (config.d_model, config.src_vocab, config.tgt_vocab);
-    let bias = reader.vector("embeddings.projection_bias", tgt_vocab)?;
+    let bias = reader.vector("embeddings.projection_bias")?;
     let target_name = "embeddings.target.weight";
     let (projection, target) = match config.tying {
         Tying::None => {
-            let projection = reader.matrix("embeddings.projection", d, tgt_vocab, false, &bias)?;
-            (Arc::new(projection), reader.table(target_name, tgt_vocab)?)
+            let projection = reader.matrix("embeddings.projection", &bias)?;
+            (Arc::new(projection), reader.table(target_name)?)
         }
         Tying::Output | Tying::All => {
-            let projection = Arc::new(reader.matrix(target_name, d, tgt_vocab, true, &bias)?);
+            let projection = Arc::new(reader.matrix(target_name, &bias)?);
             let table = match compute {
                 Compute::Int8 => Table::Int8(projection.clone()),
-                Compute::F32 | Compute::Auto => reader.table(target_name, tgt_vocab)?,
+                Compute::F32 | Compute::Auto => reader.table(target_name)?,
             };
             (projection, table)
         }
     };
     let source = match config.tying {
         Tying::All => target.clone(),
-        Tying::None | Tying::Output => reader.table("embeddings.source.weight", src_vocab)?,
+        Tying::None | Tying::Output => reader.table("embeddings.source.weight")?,
     };
     let positions = |side: &str| match config.positions {
         PositionKind::Sinusoidal => Ok(None),
         PositionKind::Learned => {
             let name = format!("embeddings.{side}_positions.weight");
-            reader.table_f32(&name, config.max_positions).map(Some)
+            reader.table_f32(&name).map(Some)
         }
     };
     let final_norm = |side: &str| match config.norm {
@@ -156,20 +161,22 @@ pub(crate) fn network(
     };
     if !reader.stored_int8 {
         // Everything was packed; of the file only rows of tables are needed again.
-        reader.weights.let_go();
+        reader.weights.release();
     }
     Ok(network)
 }
 
-struct Reader<'a> {
-    config: &'a ModelConfig,
+struct Reader {
+    /// The schema of the model, by name.
+    tensors: HashMap<String, TensorSpec>,
+    norm_epsilon: f32,
     weights: Arc<Weights>,
     stored_int8: bool,
     compute: Compute,
     isa: Isa,
 }
 
-impl Reader<'_> {
+impl Reader {
     fn encoder_layer(&self, layer: usize) -> Result<EncoderLayer> {
         let name = |part: &str| format!("encoder.layers.{layer}.{part}");
         Ok(EncoderLayer {
@@ -193,116 +200,156 @@ impl Reader<'_> {
     }
 
     fn attention(&self, name: &str) -> Result<Attention> {
-        let (d, kv_width) = (
-            self.config.d_model,
-            self.config.kv_heads * self.config.head_dim(),
-        );
         Ok(Attention {
-            query: self.linear(&format!("{name}.query"), d, d)?,
-            key: self.linear(&format!("{name}.key"), d, kv_width)?,
-            value: self.linear(&format!("{name}.value"), d, kv_width)?,
-            output: self.linear(&format!("{name}.output"), d, d)?,
+            query: self.linear(&format!("{name}.query"))?,
+            key: self.linear(&format!("{name}.key"))?,
+            value: self.linear(&format!("{name}.value"))?,
+            output: self.linear(&format!("{name}.output"))?,
         })
     }
 
     fn feed_forward(&self, name: &str) -> Result<FeedForward> {
-        let (d, d_ff) = (self.config.d_model, self.config.d_ff);
         Ok(FeedForward {
-            inner: self.linear(&format!("{name}.inner"), d, d_ff)?,
-            outer: self.linear(&format!("{name}.outer"), d_ff, d)?,
+            inner: self.linear(&format!("{name}.inner"))?,
+            outer: self.linear(&format!("{name}.outer"))?,
         })
     }
 
     fn norm(&self, name: &str) -> Result<Norm> {
-        let width = self.config.d_model;
+        let weight = self.vector(&format!("{name}.weight"))?;
+        let width = weight.len();
         Ok(Norm {
-            weight: padded(&self.vector(&format!("{name}.weight"), width)?),
-            bias: padded(&self.vector(&format!("{name}.bias"), width)?),
+            weight: padded(&weight),
+            bias: padded(&self.vector(&format!("{name}.bias"))?),
             keep: padded(&vec![1.0; width]),
             width,
-            epsilon: self.config.norm_epsilon as f32,
+            epsilon: self.norm_epsilon,
         })
     }
 
-    fn linear(&self, name: &str, k: usize, n: usize) -> Result<Matrix> {
-        let bias = self.vector(&format!("{name}.bias"), n)?;
-        self.matrix(&format!("{name}.weight"), k, n, false, &bias)
+    fn linear(&self, name: &str) -> Result<Matrix> {
+        let bias = self.vector(&format!("{name}.bias"))?;
+        self.matrix(&format!("{name}.weight"), &bias)
     }
 
-    fn matrix(
-        &self,
-        name: &str,
-        k: usize,
-        n: usize,
-        transposed: bool,
-        bias: &[f32],
-    ) -> Result<Matrix> {
+    fn matrix(&self, name: &str, bias: &[f32]) -> Result<Matrix> {
+        let spec = self.spec(name)?;
+        let Some(MatrixLayout { k, n, .. }) = MatrixLayout::of(spec) else {
+            return Err(self.damaged(format!("tensor `{name}` is not a matrix")));
+        };
         if self.stored_int8 {
-            let shape = [n.div_ceil(LANES), k.div_ceil(4), LANES, 4];
-            let place = self.weights.i8_place(name, &shape)?;
+            let place = self.weights.i8_place(name, &packed_shape(k, n))?;
             debug_assert_eq!(place.len(), packed_len(k, n));
-            let scales = self.vector(&scale_name(name), n)?;
+            let scale = self.weights.f32_place(&scale_name(name), &[n])?;
             let panels = Bytes::Mapped(self.weights.clone(), place);
             if panels.get().contains(&i8::MIN) {
                 let reason = format!("tensor `{name}` holds -128, which is never written");
-                return Err(RuntimeError::DamagedWeights {
-                    path: self.weights.path().to_path_buf(),
-                    reason,
-                });
+                return Err(self.damaged(reason));
             }
-            return Ok(Matrix::int8(k, n, panels, &scales, bias, self.isa));
+            return Ok(Matrix::int8(
+                k,
+                n,
+                panels,
+                &self.floats(scale),
+                bias,
+                self.isa,
+            ));
         }
-        let plain = plain(&self.weights, name, k, n, transposed)?;
+        let plain = plain(&self.weights, spec)?;
         Ok(match self.compute {
             Compute::F32 | Compute::Auto => Matrix::f32(plain, bias),
             Compute::Int8 => {
-                let (panels, scales) = quantise(plain);
+                let (panels, scales) = quantize(plain);
                 Matrix::int8(k, n, Bytes::Own(panels), &scales, bias, self.isa)
             }
         })
     }
 
     /// A table of token vectors.
-    fn table(&self, name: &str, rows: usize) -> Result<Table> {
+    fn table(&self, name: &str) -> Result<Table> {
         match self.compute {
-            Compute::F32 | Compute::Auto => self.table_f32(name, rows),
+            Compute::F32 | Compute::Auto => self.table_f32(name),
             Compute::Int8 => {
-                let bias = vec![0.0; rows];
-                let matrix = self.matrix(name, self.config.d_model, rows, true, &bias)?;
-                Ok(Table::Int8(Arc::new(matrix)))
+                let bias = vec![0.0; self.spec(name)?.shape[0]];
+                Ok(Table::Int8(Arc::new(self.matrix(name, &bias)?)))
             }
         }
     }
 
-    fn table_f32(&self, name: &str, rows: usize) -> Result<Table> {
-        let place = self.weights.f32_place(name, &[rows, self.config.d_model])?;
+    fn table_f32(&self, name: &str) -> Result<Table> {
+        let place = self.weights.f32_place(name, &self.spec(name)?.shape)?;
         Ok(Table::F32(self.weights.clone(), place))
     }
 
-    fn vector(&self, name: &str, len: usize) -> Result<Vec<f32>> {
-        let place = self.weights.f32_place(name, &[len])?;
+    fn vector(&self, name: &str) -> Result<Vec<f32>> {
+        let place = self.weights.f32_place(name, &self.spec(name)?.shape)?;
+        Ok(self.floats(place))
+    }
+
+    fn floats(&self, place: Range<usize>) -> Vec<f32> {
         let values = self.weights.bytes(place).as_chunks().0.iter();
-        Ok(values.map(|&value| f32::from_le_bytes(value)).collect())
+        values.map(|&value| f32::from_le_bytes(value)).collect()
+    }
+
+    /// The tensor's entry in the schema.
+    fn spec(&self, name: &str) -> Result<&TensorSpec> {
+        let spec = self.tensors.get(name);
+        spec.ok_or_else(|| self.damaged(format!("the model has no tensor `{name}`")))
+    }
+
+    fn damaged(&self, reason: String) -> RuntimeError {
+        let path = self.weights.path().to_path_buf();
+        ModelError::DamagedWeights { path, reason }.into()
     }
 }
 
-/// A matrix of an f32 file; `[n, k]` if `transposed`, else `[k, n]`.
-pub(crate) fn plain<'a>(
-    weights: &'a Weights,
-    name: &str,
-    k: usize,
-    n: usize,
-    transposed: bool,
-) -> Result<Plain<'a>> {
-    let shape = if transposed { [n, k] } else { [k, n] };
-    let place = weights.f32_place(name, &shape)?;
+/// How a tensor of the schema serves as a matrix with `k` inputs and `n` outputs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MatrixLayout {
+    pub k: usize,
+    pub n: usize,
+    /// Stored as `[n, k]` instead of `[k, n]`.
+    pub transposed: bool,
+}
+
+impl MatrixLayout {
+    /// Nothing for vectors and for positions, which are only added.
+    pub fn of(spec: &TensorSpec) -> Option<Self> {
+        let transposed = match spec.role {
+            Role::Linear | Role::Projection => false,
+            Role::Embedding => true,
+            Role::Positions | Role::Norm | Role::Bias => return None,
+        };
+        let [rows, columns] = spec.shape[..] else {
+            return None;
+        };
+        let (k, n) = if transposed {
+            (columns, rows)
+        } else {
+            (rows, columns)
+        };
+        Some(Self { k, n, transposed })
+    }
+}
+
+/// A matrix of an f32 file.
+pub(crate) fn plain<'a>(weights: &'a Weights, spec: &TensorSpec) -> Result<Plain<'a>> {
+    let place = weights.f32_place(&spec.name, &spec.shape)?;
     let values = weights.bytes(place).as_chunks().0;
+    let Some(MatrixLayout { k, n, transposed }) = MatrixLayout::of(spec) else {
+        unreachable!("only matrices are asked for")
+    };
     Ok(Plain {
         values,
         k,
         n,
         transposed,
     })
+}
+
+/// The shape of a packed int8 matrix in the weights file.
+pub(crate) fn packed_shape(k: usize, n: usize) -> [usize; 4] {
+    [n.div_ceil(LANES), k.div_ceil(4), LANES, 4]
 }
 
 /// The name of the scales of an int8 tensor.

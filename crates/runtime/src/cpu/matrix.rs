@@ -11,7 +11,7 @@ use super::aligned::Aligned;
 use super::product::{F32Product, Int8Product, Out, Then};
 use super::rowwise::Quantise;
 use super::simd::{Isa, LANES};
-use crate::weights::Weights;
+use attentive_model::weights::Weights;
 
 /// `[k, n]` with a bias.
 #[derive(Debug)]
@@ -61,10 +61,10 @@ pub(crate) struct Input<'a> {
     pub x: &'a [f32],
     pub stride: usize,
     pub rows: usize,
-    pub quantised: &'a Quantised,
+    pub quantized: &'a Quantised,
 }
 
-/// Room for quantised rows.
+/// Room for quantized rows.
 #[derive(Debug, Default)]
 pub(crate) struct Quantised {
     bytes: Aligned<u8>,
@@ -102,7 +102,7 @@ impl Matrix {
         }
     }
 
-    /// Packed bytes as [`quantise`] makes them.
+    /// Packed bytes as [`quantize`] makes them.
     pub fn int8(k: usize, n: usize, panels: Bytes, scales: &[f32], bias: &[f32], isa: Isa) -> Self {
         let start = sums(panels.get(), k)
             .into_iter()
@@ -148,7 +148,7 @@ impl Matrix {
             x,
             stride,
             rows,
-            quantised: room,
+            quantized: room,
         }
     }
 
@@ -158,7 +158,7 @@ impl Matrix {
             x,
             stride: a_stride,
             rows,
-            quantised,
+            quantized,
         } = input;
         if rows == 0 {
             return;
@@ -189,11 +189,11 @@ impl Matrix {
                 scales,
                 start,
             }) => {
-                assert!(quantised.bytes.len() >= rows * a_stride && quantised.scales.len() >= rows);
+                assert!(quantized.bytes.len() >= rows * a_stride && quantized.scales.len() >= rows);
                 isa.run(Int8Product {
-                    a: quantised.bytes.as_ptr(),
+                    a: quantized.bytes.as_ptr(),
                     a_stride,
-                    a_scales: quantised.scales.as_ptr(),
+                    a_scales: quantized.scales.as_ptr(),
                     rows,
                     groups: self.k.div_ceil(4),
                     b: panels.get().as_ptr(),
@@ -254,7 +254,7 @@ pub(crate) fn packed_place(k: usize, input: usize, output: usize) -> usize {
 }
 
 /// Packed bytes and their scales: the largest weight of each output becomes ±127.
-pub(crate) fn quantise(plain: Plain<'_>) -> (Aligned<i8>, Vec<f32>) {
+pub(crate) fn quantize(plain: Plain<'_>) -> (Aligned<i8>, Vec<f32>) {
     let Plain {
         values,
         k,

@@ -36,9 +36,10 @@ pub use decoder::CpuState;
 pub use quantize::{QuantizeReport, quantize};
 pub use simd::Isa;
 
-use crate::config::ModelConfig;
-use crate::error::{Result, RuntimeError};
-use crate::model_dir::ModelDir;
+use crate::error::Result;
+use attentive_model::ModelError;
+use attentive_model::config::TransformerConfig;
+use attentive_model::directory::ModelDir;
 
 /// The numbers to compute with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -68,7 +69,7 @@ impl FromStr for Compute {
 /// A Transformer, ready to translate.
 #[derive(Debug)]
 pub struct CpuModel {
-    config: ModelConfig,
+    config: TransformerConfig,
     compute: Compute,
     heads: Heads,
     network: Network,
@@ -87,10 +88,11 @@ impl CpuModel {
         let weights = dir.weights()?;
         let config = dir.config.clone();
         let cannot = |reason: String| {
-            Err(RuntimeError::WrongCompute {
+            Err(ModelError::WrongCompute {
                 path: weights.path().to_path_buf(),
                 reason,
-            })
+            }
+            .into())
         };
         let compute = match (compute, weights.is_int8()) {
             (Compute::F32, true) => {
@@ -122,7 +124,7 @@ impl CpuModel {
     }
 
     /// The architecture.
-    pub fn config(&self) -> &ModelConfig {
+    pub fn config(&self) -> &TransformerConfig {
         &self.config
     }
 

@@ -91,7 +91,7 @@ pub(crate) struct F32Product {
     pub out: Out,
 }
 
-/// Quantised `a` `[rows, k]` times quantised `b` `[k, n]`, scaled back, plus bias.
+/// Quantised `a` `[rows, k]` times quantized `b` `[k, n]`, scaled back, plus bias.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Int8Product {
     /// Bytes as [`super::rowwise::Quantise`] writes them.

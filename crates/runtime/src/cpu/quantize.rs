@@ -3,17 +3,18 @@
 //! Matrices and token tables become packed bytes with one scale per output ([`super::matrix`]), which
 //! [`super::load`] uses where they are mapped. Norms, biases and learned positions stay f32.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::{fs, io};
+
+use attentive_model::config::ModelConfig;
+use attentive_model::weights::{Values, Weights};
+use attentive_model::{ModelDir, ModelError, durable};
 
 use super::aligned::Aligned;
-use super::load::{plain, scale_name};
-use super::matrix::quantise;
-use super::simd::LANES;
+use super::load::{MatrixLayout, packed_shape, plain, scale_name};
+use super::matrix;
 use super::{Compute, CpuModel};
 use crate::error::{Result, RuntimeError};
-use crate::model_dir::ModelDir;
-use crate::weights::{Values, Weights};
 
 /// Inputs whose products still fit 32 bits, whatever they are: `2^31 / (255 * 127)`.
 pub(crate) const WIDEST: usize = 65_536;
@@ -39,7 +40,7 @@ pub fn quantize(from: &Path, to: &Path) -> Result<QuantizeReport> {
     let weights = dir.weights()?;
     let cannot = |path: &Path, reason: String| {
         let path = path.to_path_buf();
-        Err(RuntimeError::WrongCompute { path, reason })
+        Err(ModelError::WrongCompute { path, reason }.into())
     };
     if weights.is_int8() {
         return cannot(
@@ -62,52 +63,41 @@ pub fn quantize(from: &Path, to: &Path) -> Result<QuantizeReport> {
     }
     // What cannot be translated with is refused now, and not when the copy is used.
     CpuModel::open(&dir, Compute::F32)?;
-    let unfinished = unfinished(to);
-    let report = write(&dir, &weights, &unfinished).and_then(|report| {
-        let renamed = fs::rename(&unfinished, to).map_err(RuntimeError::io("create", to));
-        renamed.map(|()| report)
+    let created = durable::write_folder(to, |folder| {
+        write(&dir, &weights, folder).map_err(FolderError::Model)
     });
-    if report.is_err() {
-        let _ = fs::remove_dir_all(&unfinished);
-    }
-    report
+    created.map_err(|error| match error {
+        FolderError::Model(error) => error,
+        FolderError::Io(error) => ModelError::io("create", to)(error).into(),
+    })
 }
 
-/// A hidden name beside `to`.
-fn unfinished(to: &Path) -> PathBuf {
-    let name = to
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    to.with_file_name(format!(".{name}.unfinished-{}", std::process::id()))
+/// What can go wrong while a model directory is being written.
+enum FolderError {
+    Model(RuntimeError),
+    Io(io::Error),
+}
+
+impl From<io::Error> for FolderError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
 }
 
 fn write(dir: &ModelDir, weights: &Weights, to: &Path) -> Result<QuantizeReport> {
     let mut small = Vec::new();
     let mut packed: Vec<Packed> = Vec::new();
-    for name in weights.names() {
-        let shape = weights.shape(&name).unwrap_or_default().to_vec();
-        let table = name.starts_with("embeddings.") && name.ends_with(".weight");
-        let (k, n) = match shape[..] {
-            [rows, columns] if !name.contains("positions") => {
-                if table {
-                    (columns, rows)
-                } else {
-                    (rows, columns)
-                }
-            }
-            _ => {
-                let (_, values) = weights.tensor(&name)?;
-                small.push((name, shape, values));
-                continue;
-            }
+    for spec in dir.config.tensors() {
+        let Some(MatrixLayout { k, n, .. }) = MatrixLayout::of(&spec) else {
+            let (shape, values) = weights.tensor(&spec.name)?;
+            small.push((spec.name, shape, values));
+            continue;
         };
-        let (bytes, scales) = quantise(plain(weights, &name, k, n, table)?);
-        small.push((scale_name(&name), vec![n], scales));
+        let (bytes, scales) = matrix::quantize(plain(weights, &spec)?);
+        small.push((scale_name(&spec.name), vec![n], scales));
         packed.push(Packed {
-            name,
-            shape: [n.div_ceil(LANES), k.div_ceil(4), LANES, 4],
+            name: spec.name,
+            shape: packed_shape(k, n),
             bytes,
         });
     }
@@ -122,7 +112,7 @@ fn write(dir: &ModelDir, weights: &Weights, to: &Path) -> Result<QuantizeReport>
     let size = |path: &Path| {
         fs::metadata(path)
             .map(|data| data.len())
-            .map_err(RuntimeError::io("read", path))
+            .map_err(ModelError::io("read", path))
     };
     Ok(QuantizeReport {
         bytes_before: size(weights.path())?,

@@ -1,4 +1,4 @@
-//! What is done to one row of activations at a time: normalise, quantise, softmax.
+//! What is done to one row of activations at a time: normalise, quantize, softmax.
 //!
 //! Rows lie at a distance that is a multiple of [`LANES`], and the numbers behind a row's own are
 //! zero, so that nothing here has a remainder to treat. (The vocabulary is the exception.)

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::aligned::Aligned;
 use super::attend::{Attend, Heads};
-use super::matrix::{Bytes, Matrix, Plain, Quantised, padded, quantise};
+use super::matrix::{Bytes, Matrix, Plain, Quantised, padded, quantize};
 use super::pages::Pages;
 use super::product::Then;
 use super::rowwise::{LogSoftmax, Norm, Normalise};
@@ -49,7 +49,7 @@ fn product(isa: Isa, matrix: &Matrix, x: &[f32], k: usize, start: &[f32], then: 
 }
 
 fn int8(plain: Plain<'_>, bias: &[f32], isa: Isa) -> Matrix {
-    let (panels, scales) = quantise(plain);
+    let (panels, scales) = quantize(plain);
     Matrix::int8(plain.k, plain.n, Bytes::Own(panels), &scales, bias, isa)
 }
 

@@ -10,7 +10,7 @@
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let model = folder.path();
-//! # attentive_runtime::fake_dir::write(model)?;
+//! # attentive_model::fake_dir::write(model)?;
 //! let translator = Translator::open(model)?; // a model directory, or a training run
 //! for translation in translator.translate(&["a b c", "d e"]) {
 //!     println!("{:.2} {}", translation.score, translation.text);
@@ -44,9 +44,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::cpu::{Compute, CpuModel};
-use crate::error::{Result, RuntimeError};
-use crate::model_dir::{ModelDir, Tokenizers};
+use crate::error::Result;
 use crate::search::{Hypothesis, SearchModel, SearchOptions, search, search_after};
+use attentive_model::ModelError;
+use attentive_model::directory::{ModelDir, Tokenizers};
 
 pub use options::{Lines, Repetition, TranslatorOptions};
 pub use source::{Line, WithPrefix};
@@ -102,12 +103,13 @@ impl<M: SearchModel> Translator<M> {
         let (expected, found) = (model.vocab(), tokenizers.tgt.vocab_size());
         options.check()?;
         if expected != found {
-            return Err(RuntimeError::VocabularyMismatch {
+            return Err(ModelError::VocabularyMismatch {
                 side: "the target",
                 path: None,
                 tokenizer: found,
                 model: expected,
-            });
+            }
+            .into());
         }
         Ok(Self {
             threads: options.threads_here(),

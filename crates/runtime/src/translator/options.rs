@@ -1,8 +1,8 @@
 //! How to translate, and whether it makes sense.
 
-use crate::config::ModelConfig;
 use crate::error::{Result, RuntimeError};
 use crate::search::{Method, SearchOptions};
+use attentive_model::config::TransformerConfig;
 
 /// How to translate.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,7 +72,7 @@ impl Default for TranslatorOptions {
 
 impl TranslatorOptions {
     /// The same options, with lengths that a model with learned positions can reach.
-    pub fn within(mut self, config: &ModelConfig) -> Self {
+    pub fn within(mut self, config: &TransformerConfig) -> Self {
         if let Some(limit) = config.position_limit() {
             self.max_source_tokens = self.max_source_tokens.min(limit);
             let cap = &mut self.search.max_length.cap;

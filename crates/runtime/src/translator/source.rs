@@ -7,7 +7,7 @@ use attentive_text::special::{EOS, UNK};
 
 use super::alignment;
 use super::options::TranslatorOptions;
-use crate::model_dir::Tokenizers;
+use attentive_model::directory::Tokenizers;
 
 /// What can be translated: a text, or a text [`WithPrefix`].
 pub trait Line {

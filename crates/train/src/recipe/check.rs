@@ -3,7 +3,7 @@
 //! Every message names its keys in backticks with their values; [`super::Recipe`] finds the line by
 //! them. Sizes of the network are checked by `attentive-runtime`, which owns their rules.
 
-use attentive_runtime::config::{PositionKind, Tying};
+use attentive_model::config::{ModelConfig, PositionKind, Tying};
 
 use attentive_text::tokenizer::TokenizerKind;
 

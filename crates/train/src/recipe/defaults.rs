@@ -4,8 +4,8 @@
 //! schedule and label smoothing are the paper's (§5.3, §5.4). The keys themselves are in
 //! [`super::sections`].
 
+use attentive_model::config::Preset;
 use attentive_nn::ops::Precision;
-use attentive_runtime::config::Preset;
 use attentive_text::tokenizer::TokenizerOptions;
 
 use super::sections::{

@@ -14,7 +14,7 @@ mod sections;
 
 use std::path::Path;
 
-use attentive_runtime::config::ModelConfig;
+use attentive_model::config::TransformerConfig;
 use serde::{Deserialize, Serialize};
 
 pub use compare::FREE_ON_RESUME;
@@ -102,7 +102,7 @@ impl Recipe {
     }
 
     /// The architecture for vocabularies of these sizes.
-    pub fn model_config(&self, src_vocab: usize, tgt_vocab: usize) -> ModelConfig {
+    pub fn model_config(&self, src_vocab: usize, tgt_vocab: usize) -> TransformerConfig {
         self.model.config(src_vocab, tgt_vocab)
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use attentive_runtime::config::Preset;
+use attentive_model::config::Preset;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 

@@ -5,8 +5,10 @@
 
 use std::path::PathBuf;
 
+use attentive_model::config::{
+    Activation, NormPlacement, PositionKind, Preset, TransformerConfig, Tying,
+};
 use attentive_nn::ops::Precision;
-use attentive_runtime::config::{ModelConfig, NormPlacement, PositionKind, Preset, Tying};
 use attentive_text::tokenizer::{TokenizerKind, TokenizerOptions};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -364,8 +366,8 @@ impl Model {
     }
 
     /// The architecture for vocabularies of these sizes.
-    pub fn config(&self, src_vocab: usize, tgt_vocab: usize) -> ModelConfig {
-        ModelConfig {
+    pub fn config(&self, src_vocab: usize, tgt_vocab: usize) -> TransformerConfig {
+        TransformerConfig {
             src_vocab,
             tgt_vocab,
             d_model: self.d_model,
@@ -376,6 +378,7 @@ impl Model {
             decoder_layers: self.decoder_layers,
             dropout: self.dropout,
             norm: self.norm,
+            activation: Activation::Relu,
             positions: self.positions,
             max_positions: self.max_positions,
             tying: self.tying,

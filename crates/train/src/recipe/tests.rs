@@ -1,6 +1,6 @@
 //! What a recipe must refuse, and how it must say so.
 
-use attentive_runtime::config::{NormPlacement, Preset, Tying};
+use attentive_model::config::{NormPlacement, Preset, Tying};
 use attentive_text::tokenizer::{TokenizerKind, TokenizerOptions};
 use proptest::prelude::*;
 

@@ -1,6 +1,6 @@
 //! A description as rows of a name and a value, for people.
 
-use attentive_runtime::model_dir::ModelDir;
+use attentive_model::directory::ModelDir;
 use attentive_text::Tokenizer;
 use attentive_train::Recipe;
 use attentive_train::batches::Budget;

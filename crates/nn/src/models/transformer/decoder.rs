@@ -3,7 +3,7 @@
 //! Training and translating share [`Decoder::forward`]: a whole target with an empty state and a causal
 //! mask, or one position with the state of all earlier ones.
 
-use attentive_runtime::config::{ModelConfig, NormPlacement};
+use attentive_model::config::{NormPlacement, TransformerConfig};
 use burn::{
     module::Module,
     tensor::{Device, Int, Tensor},
@@ -66,7 +66,7 @@ struct LayerState {
 
 impl Decoder {
     /// `config.decoder_layers` layers.
-    pub fn new(config: &ModelConfig, init: &mut Noise, device: &Device) -> Self {
+    pub fn new(config: &TransformerConfig, init: &mut Noise, device: &Device) -> Self {
         let norm = || LayerNorm::new(config.d_model, config.norm_epsilon, device);
         Self {
             layers: (0..config.decoder_layers)

@@ -4,7 +4,7 @@
 //! Untied models keep three; [`Tying::Output`] shares the target embedding with the projection.
 //! The tied matrix stands once in the struct, so it is one parameter with one gradient.
 
-use attentive_runtime::config::{ModelConfig, PositionKind, Tying};
+use attentive_model::config::{PositionKind, TransformerConfig, Tying};
 use burn::{
     module::{Module, Param},
     tensor::{Device, Int, Tensor},
@@ -41,7 +41,7 @@ pub struct Embeddings {
 
 impl Embeddings {
     /// Tables as `config.tying` and `config.positions` ask for.
-    pub fn new(config: &ModelConfig, init: &mut Noise, device: &Device) -> Self {
+    pub fn new(config: &TransformerConfig, init: &mut Noise, device: &Device) -> Self {
         let d_model = config.d_model;
         let source = (config.tying != Tying::All)
             .then(|| Embedding::new(config.src_vocab, d_model, init, device));

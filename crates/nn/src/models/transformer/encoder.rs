@@ -1,6 +1,6 @@
 //! The encoder: layers of self-attention and feed-forward (§3.1, figure 1 left).
 
-use attentive_runtime::config::{ModelConfig, NormPlacement};
+use attentive_model::config::{NormPlacement, TransformerConfig};
 use burn::{
     module::Module,
     tensor::{Device, Tensor},
@@ -40,7 +40,7 @@ pub struct EncoderLayer {
 
 impl Encoder {
     /// `config.encoder_layers` layers.
-    pub fn new(config: &ModelConfig, init: &mut Noise, device: &Device) -> Self {
+    pub fn new(config: &TransformerConfig, init: &mut Noise, device: &Device) -> Self {
         let norm = || LayerNorm::new(config.d_model, config.norm_epsilon, device);
         Self {
             layers: (0..config.encoder_layers)

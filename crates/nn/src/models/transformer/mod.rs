@@ -11,7 +11,7 @@ pub mod inspection;
 pub mod search;
 pub mod weights;
 
-use attentive_runtime::config::ModelConfig;
+use attentive_model::config::TransformerConfig;
 use attentive_text::special::PAD;
 use burn::{
     module::Module,
@@ -60,16 +60,16 @@ pub struct Decoded {
 
 impl Transformer {
     /// A model with Xavier-uniform matrices drawn from `seed`.
-    pub fn new(config: &ModelConfig, seed: u64, device: &Device) -> Self {
+    pub fn new(config: &TransformerConfig, seed: u64, device: &Device) -> Self {
         Self::init(config, &mut Noise::for_batch(seed, 0), device)
     }
 
     /// A model whose weights are about to be replaced.
-    pub fn zeros(config: &ModelConfig, device: &Device) -> Self {
+    pub fn zeros(config: &TransformerConfig, device: &Device) -> Self {
         Self::init(config, &mut Noise::off(), device)
     }
 
-    fn init(config: &ModelConfig, init: &mut Noise, device: &Device) -> Self {
+    fn init(config: &TransformerConfig, init: &mut Noise, device: &Device) -> Self {
         Self {
             embeddings: Embeddings::new(config, init, device),
             encoder: Encoder::new(config, init, device),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use attentive_runtime::{RuntimeError, config::ModelConfig, weights::Weights};
+use attentive_model::{ModelError, config::TransformerConfig, weights::Weights};
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::Transformer;
@@ -13,13 +13,13 @@ use crate::{
 
 impl Transformer {
     /// Reads the weights file of a model with this architecture.
-    pub fn load(config: &ModelConfig, file: &Path, device: &Device) -> Result<Self, NnError> {
+    pub fn load(config: &TransformerConfig, file: &Path, device: &Device) -> Result<Self, NnError> {
         let weights = Weights::open(file)?;
         if weights.is_int8() {
             let reason = "the weights are int8, which only translating on the CPU can use; \
                           give the directory they were made from";
             let (path, reason) = (file.to_path_buf(), reason.to_string());
-            return Err(RuntimeError::WrongCompute { path, reason }.into());
+            return Err(ModelError::WrongCompute { path, reason }.into());
         }
         let model = Self::zeros(config, device);
         // Everything is checked before anything is replaced.

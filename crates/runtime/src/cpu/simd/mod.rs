@@ -31,7 +31,7 @@ pub(crate) trait Simd {
     type A: Copy;
     /// Four signed bytes of weights for each lane.
     type W: Copy;
-    /// What is added to quantised activations, because the instruction wants them unsigned.
+    /// What is added to quantized activations, because the instruction wants them unsigned.
     const OFFSET: i32;
     /// Panels side by side in one tile of a product; 1 or 4.
     const PANELS: usize;
@@ -182,7 +182,7 @@ impl Isa {
         all
     }
 
-    /// What this instruction set adds to quantised activations; see [`Simd::OFFSET`].
+    /// What this instruction set adds to quantized activations; see [`Simd::OFFSET`].
     pub(crate) fn offset(self) -> i32 {
         match self.0 {
             #[cfg(target_arch = "x86_64")]

@@ -1,24 +1,23 @@
 //! A model directory: everything needed to translate, in files that other programs can read too.
 //!
 //! ```text
-//! config.json         the architecture (ModelConfig) and "format": 1
-//! model.safetensors   the weights: f32, or int8 as `cpu::quantize` writes them
+//! config.json         the architecture (TransformerConfig) and "format": 1
+//! model.safetensors   the weights: f32, or int8 as `attentive quantize` writes them
 //! tokenizer.json      one tokenizer for both languages,
 //!                     or src.tokenizer.json and tgt.tokenizer.json
 //! ```
 //!
 //! `attentive-train` writes such directories (a checkpoint is one), `attentive-nn` builds a model
-//! from one, and the [`crate::translator`] takes its tokenizers. The files of an [`EmbeddedModel`]
+//! from one, and `attentive-runtime` translates with one. The files of an [`EmbeddedModel`]
 //! are part of the program (`attentive-models`); opened, it is a model directory like any other.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use attentive_text::Tokenizer;
-use serde_json::Value;
 
-use crate::config::ModelConfig;
-use crate::error::{Result, RuntimeError};
+use crate::config::{self, TransformerConfig};
+use crate::error::{ModelError, Result};
 use crate::weights::{Values, Weights};
 
 /// A model directory whose config and tokenizers have been read and fit together.
@@ -28,7 +27,7 @@ pub struct ModelDir {
     /// an embedded model.
     pub path: PathBuf,
     /// The architecture.
-    pub config: ModelConfig,
+    pub config: TransformerConfig,
     /// The tokenizers of both languages.
     pub tokenizers: Tokenizers,
     weights: WeightsFile,
@@ -60,7 +59,10 @@ impl ModelDir {
     /// The weights are not read yet; see [`ModelDir::weights`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = resolve(path.as_ref())?;
-        let config = read_config(&path.join(CONFIG))?;
+        if !path.join(CONFIG).is_file() {
+            return Err(not_a_model(&path, format!("{CONFIG} is missing")));
+        }
+        let config = config::read(&path.join(CONFIG))?;
         let tokenizers = Tokenizers::load(&path)?;
         if !path.join(WEIGHTS).is_file() {
             return Err(not_a_model(&path, format!("{WEIGHTS} is missing")));
@@ -72,7 +74,7 @@ impl ModelDir {
     /// directory, too.
     pub fn embedded(model: &EmbeddedModel) -> Result<Self> {
         let path = PathBuf::from(model.name);
-        let config = parse_config(&path.join(CONFIG), model.config)?;
+        let config = config::parse(&path.join(CONFIG), model.config)?;
         let tokenizer = Tokenizer::from_bytes(model.tokenizer, path.join(SHARED))?;
         let weights = WeightsFile::Embedded(model.weights);
         Self::fitting(path, config, Tokenizers::shared(tokenizer), weights)
@@ -81,7 +83,7 @@ impl ModelDir {
     /// All parts together, if the tokenizers are the model's.
     fn fitting(
         path: PathBuf,
-        config: ModelConfig,
+        config: TransformerConfig,
         tokenizers: Tokenizers,
         weights: WeightsFile,
     ) -> Result<Self> {
@@ -92,7 +94,7 @@ impl ModelDir {
             let tokenizer = tokenizer.vocab_size();
             if tokenizer != model {
                 let path = Some(path);
-                return Err(RuntimeError::VocabularyMismatch {
+                return Err(ModelError::VocabularyMismatch {
                     side,
                     path,
                     tokenizer,
@@ -122,7 +124,7 @@ impl ModelDir {
         let path = Self::weights_path(&self.path);
         match self.weights {
             WeightsFile::InFolder => {
-                let metadata = fs::metadata(&path).map_err(RuntimeError::io("read", &path))?;
+                let metadata = fs::metadata(&path).map_err(ModelError::io("read", &path))?;
                 Ok(metadata.len())
             }
             WeightsFile::Embedded(bytes) => Ok(bytes.len() as u64),
@@ -133,7 +135,7 @@ impl ModelDir {
     /// is missing; files of an earlier model in it are replaced.
     pub fn save<'a>(
         path: impl AsRef<Path>,
-        config: &ModelConfig,
+        config: &TransformerConfig,
         tokenizers: &Tokenizers,
         tensors: impl IntoIterator<Item = (&'a str, &'a [usize], &'a [f32])>,
     ) -> Result<()> {
@@ -143,7 +145,7 @@ impl ModelDir {
     }
 
     /// Writes a directory for the same model with other weights, of either number format.
-    pub(crate) fn save_mixed<'a>(
+    pub fn save_mixed<'a>(
         &self,
         path: &Path,
         tensors: impl IntoIterator<Item = (&'a str, &'a [usize], Values<'a>)>,
@@ -218,7 +220,7 @@ impl Tokenizers {
             .map(|name| dir.join(name))
             .filter(|path| path.exists())
         {
-            fs::remove_file(&path).map_err(RuntimeError::io("remove", &path))?;
+            fs::remove_file(&path).map_err(ModelError::io("remove", &path))?;
         }
         Ok(())
     }
@@ -230,12 +232,13 @@ const SHARED: &str = "tokenizer.json";
 const SRC: &str = "src.tokenizer.json";
 const TGT: &str = "tgt.tokenizer.json";
 
-/// Raised whenever files of the new kind could no longer be read by an older program.
-const FORMAT: u64 = 1;
-
-fn save_all_but_weights(path: &Path, config: &ModelConfig, tokenizers: &Tokenizers) -> Result<()> {
-    fs::create_dir_all(path).map_err(RuntimeError::io("create", path))?;
-    write_config(&path.join(CONFIG), config)?;
+fn save_all_but_weights(
+    path: &Path,
+    config: &TransformerConfig,
+    tokenizers: &Tokenizers,
+) -> Result<()> {
+    fs::create_dir_all(path).map_err(ModelError::io("create", path))?;
+    config::write(&path.join(CONFIG), config)?;
     tokenizers.save(path)
 }
 
@@ -268,73 +271,8 @@ fn resolve(path: &Path) -> Result<PathBuf> {
     ))
 }
 
-fn read_config(path: &Path) -> Result<ModelConfig> {
-    let missing = || {
-        not_a_model(
-            path.parent().unwrap_or(path),
-            format!("{CONFIG} is missing"),
-        )
-    };
-    if !path.is_file() {
-        return Err(missing());
-    }
-    let bytes = fs::read(path).map_err(RuntimeError::io("read", path))?;
-    parse_config(path, &bytes)
-}
-
-fn parse_config(path: &Path, bytes: &[u8]) -> Result<ModelConfig> {
-    let bad = |reason| RuntimeError::BadConfigFile {
-        path: path.to_path_buf(),
-        reason,
-    };
-    let mut json: Value = serde_json::from_slice(bytes).map_err(|error| bad(error.to_string()))?;
-    let Some(object) = json.as_object_mut() else {
-        return Err(bad("expected a JSON object".to_string()));
-    };
-    // The format comes first: with another one, no other complaint would make sense.
-    let format = object.shift_remove("format").unwrap_or(Value::Null);
-    if format != FORMAT {
-        let (path, found) = (path.to_path_buf(), format.to_string());
-        return Err(RuntimeError::ConfigFormat {
-            path,
-            found,
-            expected: FORMAT,
-        });
-    }
-    let config: ModelConfig =
-        serde_json::from_value(json).map_err(|error| bad(error.to_string()))?;
-    config
-        .check()
-        .map_err(|problems| RuntimeError::ImpossibleModel {
-            path: path.to_path_buf(),
-            problems,
-        })?;
-    Ok(config)
-}
-
-fn write_config(path: &Path, config: &ModelConfig) -> Result<()> {
-    let text = format!("{:#}\n", Value::Object(config_json(path, config)?));
-    fs::write(path, text).map_err(RuntimeError::io("write", path))
-}
-
-/// The keys of `config.json`.
-fn config_json(path: &Path, config: &ModelConfig) -> Result<serde_json::Map<String, Value>> {
-    let mut keys = serde_json::Map::from_iter([("format".to_string(), FORMAT.into())]);
-    match serde_json::to_value(config) {
-        Ok(Value::Object(object)) => keys.extend(object),
-        other => {
-            let reason = format!("cannot be written as a JSON object: {other:?}");
-            return Err(RuntimeError::BadConfigFile {
-                path: path.to_path_buf(),
-                reason,
-            });
-        }
-    }
-    Ok(keys)
-}
-
-fn not_a_model(path: &Path, found: String) -> RuntimeError {
-    RuntimeError::NotAModel {
+fn not_a_model(path: &Path, found: String) -> ModelError {
+    ModelError::NotAModel {
         path: path.to_path_buf(),
         found,
     }

@@ -6,15 +6,16 @@
 //! (checkpoints), read by whatever builds a model.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fs::File;
+use std::io::Write;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo};
 
-use crate::error::{Result, RuntimeError};
+use crate::durable::DurableFile;
+use crate::error::{ModelError, Result};
 
 /// A weights file, mapped into memory or part of the program.
 #[derive(Debug)]
@@ -30,10 +31,10 @@ impl Weights {
     /// Maps the file and checks its header against its size; no values are read yet.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let file = File::open(path).map_err(RuntimeError::io("open", path))?;
+        let file = File::open(path).map_err(ModelError::io("open", path))?;
         // SAFETY: the map is only sound while nobody shortens the file in place. We never do:
         // `write` replaces files by renaming, which leaves mapped ones as they are.
-        let map = unsafe { Mmap::map(&file) }.map_err(RuntimeError::io("map", path))?;
+        let map = unsafe { Mmap::map(&file) }.map_err(ModelError::io("map", path))?;
         Self::read(path, Contents::Mapped(map))
     }
 
@@ -44,7 +45,7 @@ impl Weights {
 
     fn read(path: &Path, file: Contents) -> Result<Self> {
         let (header, metadata) =
-            SafeTensors::read_metadata(&file).map_err(|error| RuntimeError::DamagedWeights {
+            SafeTensors::read_metadata(&file).map_err(|error| ModelError::DamagedWeights {
                 path: path.to_path_buf(),
                 reason: error.to_string(),
             })?;
@@ -71,7 +72,7 @@ impl Weights {
         self.metadata.info(name).map(|info| info.shape.as_slice())
     }
 
-    /// Whether the file was written by [`crate::cpu::quantize()`].
+    /// Whether any tensor is int8, as quantizing writes them.
     pub fn is_int8(&self) -> bool {
         let tensors = self.metadata.tensors();
         tensors.values().any(|info| info.dtype == Dtype::I8)
@@ -88,22 +89,22 @@ impl Weights {
     }
 
     /// Where the values of an f32 tensor of this shape are; see [`Weights::bytes`].
-    pub(crate) fn f32_place(&self, name: &str, shape: &[usize]) -> Result<Range<usize>> {
+    pub fn f32_place(&self, name: &str, shape: &[usize]) -> Result<Range<usize>> {
         self.place(name, Dtype::F32, shape)
     }
 
     /// Where the values of an int8 tensor of this shape are.
-    pub(crate) fn i8_place(&self, name: &str, shape: &[usize]) -> Result<Range<usize>> {
+    pub fn i8_place(&self, name: &str, shape: &[usize]) -> Result<Range<usize>> {
         self.place(name, Dtype::I8, shape)
     }
 
     /// Part of the file.
-    pub(crate) fn bytes(&self, place: Range<usize>) -> &[u8] {
+    pub fn bytes(&self, place: Range<usize>) -> &[u8] {
         &self.file[place]
     }
 
-    /// Gives the memory of a mapped file back; whoever reads on reads from the file again.
-    pub(crate) fn let_go(&self) {
+    /// Gives the memory of a mapped file back to the system; reading again reads from the file.
+    pub fn release(&self) {
         // SAFETY: the map is of a file and never written to, so that nothing is lost. Where the advice
         // is not followed, the memory is merely not given back.
         #[cfg(unix)]
@@ -115,7 +116,7 @@ impl Weights {
     fn place(&self, name: &str, dtype: Dtype, shape: &[usize]) -> Result<Range<usize>> {
         let (found, place) = self.find(name, dtype)?;
         if found != shape {
-            return Err(RuntimeError::WrongShape {
+            return Err(ModelError::WrongShape {
                 path: self.path.clone(),
                 name: name.to_string(),
                 expected: shape.to_vec(),
@@ -129,13 +130,13 @@ impl Weights {
         let info = self
             .metadata
             .info(name)
-            .ok_or_else(|| RuntimeError::MissingTensor {
+            .ok_or_else(|| ModelError::MissingTensor {
                 path: self.path.clone(),
                 name: name.to_string(),
                 count: self.metadata.tensors().len(),
             })?;
         if info.dtype != dtype {
-            return Err(RuntimeError::WrongNumberFormat {
+            return Err(ModelError::WrongNumberFormat {
                 path: self.path.clone(),
                 name: name.to_string(),
                 found: format!("{:?}", info.dtype),
@@ -148,8 +149,7 @@ impl Weights {
 
     /// Writes `(name, shape, values)` tensors to `path`, in the order given.
     ///
-    /// The file appears whole or not at all: it is written beside `path`, flushed to the disk and
-    /// then renamed.
+    /// The file appears whole or not at all.
     pub fn write<'a>(
         path: impl AsRef<Path>,
         tensors: impl IntoIterator<Item = (&'a str, &'a [usize], &'a [f32])>,
@@ -162,7 +162,7 @@ impl Weights {
     }
 
     /// As [`Weights::write`], with tensors of either number format.
-    pub(crate) fn write_mixed<'a>(
+    pub fn write_mixed<'a>(
         path: impl AsRef<Path>,
         tensors: impl IntoIterator<Item = TensorRef<'a>>,
     ) -> Result<()> {
@@ -170,16 +170,7 @@ impl Weights {
         let tensors: Vec<_> = tensors.into_iter().collect();
         let header = header(path, &tensors)?;
 
-        let mut unfinished = path.as_os_str().to_owned();
-        unfinished.push(".unfinished");
-        let unfinished = PathBuf::from(unfinished);
-        write_all(&unfinished, &header, &tensors)
-            .and_then(|()| fs::rename(&unfinished, path))
-            .map_err(|error| {
-                // The disk may be full; a leftover half file would only make that worse.
-                let _ = fs::remove_file(&unfinished);
-                RuntimeError::io("write", path)(error)
-            })
+        write_all(path, &header, &tensors).map_err(ModelError::io("write", path))
     }
 }
 
@@ -207,12 +198,15 @@ const LENGTH_BYTES: usize = size_of::<u64>();
 /// Values begin on a cache line, for the sake of those who compute with them where they are mapped.
 const ALIGNMENT: usize = 64;
 
-type TensorRef<'a> = (&'a str, &'a [usize], Values<'a>);
+/// A tensor that is to be written: name, shape, values.
+pub type TensorRef<'a> = (&'a str, &'a [usize], Values<'a>);
 
 /// The values of a tensor that is to be written.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Values<'a> {
+pub enum Values<'a> {
+    /// As trained.
     F32(&'a [f32]),
+    /// Quantized.
     I8(&'a [i8]),
 }
 
@@ -238,7 +232,7 @@ fn header(path: &Path, tensors: &[TensorRef<'_>]) -> Result<Vec<u8>> {
     let mut infos = Vec::with_capacity(tensors.len());
     let mut offset = 0;
     for &(name, shape, values) in tensors {
-        let unwritable = |reason: String| RuntimeError::UnwritableTensor {
+        let unwritable = |reason: String| ModelError::UnwritableTensor {
             path: path.to_path_buf(),
             name: name.to_string(),
             reason,
@@ -262,7 +256,7 @@ fn header(path: &Path, tensors: &[TensorRef<'_>]) -> Result<Vec<u8>> {
         infos.push((name.to_string(), info));
         offset = end;
     }
-    let damaged = |reason: String| RuntimeError::DamagedWeights {
+    let damaged = |reason: String| ModelError::DamagedWeights {
         path: path.to_path_buf(),
         reason,
     };
@@ -274,7 +268,7 @@ fn header(path: &Path, tensors: &[TensorRef<'_>]) -> Result<Vec<u8>> {
 }
 
 fn write_all(path: &Path, header: &[u8], tensors: &[TensorRef<'_>]) -> std::io::Result<()> {
-    let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    let mut file = DurableFile::create(path)?;
     file.write_all(&(header.len() as u64).to_le_bytes())?;
     file.write_all(header)?;
     for (_, _, values) in tensors {
@@ -287,11 +281,13 @@ fn write_all(path: &Path, header: &[u8], tensors: &[TensorRef<'_>]) -> std::io::
                 .try_for_each(|v| file.write_all(&v.to_le_bytes()))?,
         }
     }
-    file.into_inner()?.sync_all()
+    file.commit()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     type F32Tensor<'a> = (&'a str, &'a [usize], &'a [f32]);
@@ -341,7 +337,7 @@ mod tests {
             bytes.as_ptr_range().end,
             "nothing was copied"
         );
-        weights.let_go();
+        weights.release();
         assert!(weights.tensor("z.weight").is_ok());
 
         let cut = Weights::from_static("built-in x", &bytes[..bytes.len() - 1]);

@@ -1,15 +1,13 @@
-//! The architecture of a Transformer as plain numbers, checked before any tensor exists.
+//! The encoder-decoder Transformer of "Attention Is All You Need" as plain numbers.
 //!
-//! A recipe's `[model]` (`attentive-train`) starts from a [`Preset`]; `attentive-nn` builds the model from
-//! the [`ModelConfig`] that results, and `config.json` keeps it. Sections refer to "Attention Is All You
-//! Need".
-
-mod preset;
+//! A recipe's `[model]` (`attentive-train`) starts from a [`Preset`](super::Preset); `attentive-nn` and the
+//! CPU runtime build the model from the [`TransformerConfig`] that results, and `config.json` keeps it.
 
 use attentive_text::special::SPECIALS;
 use serde::{Deserialize, Serialize};
 
-pub use preset::Preset;
+use super::{Activation, ModelConfig, NormPlacement, PositionKind, Tying};
+use crate::tensors::{Role, Schema, TensorSpec, parameter_count};
 
 /// The architecture of one encoder-decoder Transformer.
 ///
@@ -17,7 +15,7 @@ pub use preset::Preset;
 /// unknown keys are refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ModelConfig {
+pub struct TransformerConfig {
     /// Number of source tokens, the special ones included.
     pub src_vocab: usize,
     /// Number of target tokens, the special ones included.
@@ -36,53 +34,59 @@ pub struct ModelConfig {
     pub decoder_layers: usize,
     /// Probability that training drops a value.
     pub dropout: f64,
-    /// Where the layer normalisation stands.
+    /// Where the layer normalization stands.
     pub norm: NormPlacement,
+    /// The function between the two linear layers of the feed-forward network.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub activation: Activation,
     /// How a token's place enters its embedding.
     pub positions: PositionKind,
     /// Longest sequence with learned positions; sinusoids have no maximum and ignore it.
     pub max_positions: usize,
     /// Which embedding and output matrices are one and the same.
     pub tying: Tying,
-    /// Added to the variance in every layer normalisation.
+    /// Added to the variance in every layer normalization.
     pub norm_epsilon: f64,
 }
 
-/// Where the layer normalisation stands in a sub-layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NormPlacement {
-    /// `x + f(LN(x))` with a final norm on each side (the Annotated Transformer).
-    Pre,
-    /// `LN(x + f(x))` (the paper, §3.1).
-    Post,
+impl TransformerConfig {
+    /// Width of one attention head, `d_k = d_v` of §3.2.2.
+    pub fn head_dim(&self) -> usize {
+        self.d_model / self.heads.max(1)
+    }
+
+    /// Number of trained values; tied matrices count once.
+    pub fn parameter_count(&self) -> usize {
+        parameter_count(&self.tensors())
+    }
+
+    /// The longest sequence the model can read or write, if it has a limit.
+    pub fn position_limit(&self) -> Option<usize> {
+        match self.positions {
+            PositionKind::Sinusoidal => None,
+            PositionKind::Learned => Some(self.max_positions),
+        }
+    }
+
+    /// The sizes that must be positive, with their keys; `max_positions` only where it is used.
+    fn sizes(&self) -> impl Iterator<Item = (&'static str, usize)> {
+        [
+            ("d_model", self.d_model),
+            ("d_ff", self.d_ff),
+            ("heads", self.heads),
+            ("kv_heads", self.kv_heads),
+            ("encoder_layers", self.encoder_layers),
+            ("decoder_layers", self.decoder_layers),
+        ]
+        .into_iter()
+        .chain(self.position_limit().map(|limit| ("max_positions", limit)))
+    }
 }
 
-/// How a token's place in the sentence enters its embedding (§3.5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PositionKind {
-    /// Fixed sines and cosines, for any length.
-    Sinusoidal,
-    /// A trained vector per place, up to `max_positions`.
-    Learned,
-}
+impl ModelConfig for TransformerConfig {
+    const FAMILY: &'static str = "transformer";
 
-/// Which embedding and output matrices are one and the same (§3.4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Tying {
-    /// Source embedding, target embedding and output projection are three matrices.
-    None,
-    /// The output projection is the target embedding.
-    Output,
-    /// All three are one matrix; source and target share one vocabulary.
-    All,
-}
-
-impl ModelConfig {
-    /// Every problem of this config at once, each a sentence that names the keys and their values.
-    pub fn check(&self) -> Result<(), Vec<String>> {
+    fn check(&self) -> Result<(), Vec<String>> {
         let mut problems = Vec::new();
         let mut require = |holds: bool, problem: String| {
             if !holds {
@@ -155,59 +159,55 @@ impl ModelConfig {
         }
     }
 
-    /// Width of one attention head, `d_k = d_v` of §3.2.2.
-    pub fn head_dim(&self) -> usize {
-        self.d_model / self.heads.max(1)
-    }
-
-    /// The longest sequence the model can read or write, if it has a limit.
-    pub fn position_limit(&self) -> Option<usize> {
-        match self.positions {
-            PositionKind::Sinusoidal => None,
-            PositionKind::Learned => Some(self.max_positions),
-        }
-    }
-
-    /// Number of trained values; tied matrices count once.
-    ///
     /// Every linear layer has a bias, the output projection too (even when its matrix is tied), and
     /// learned positions are one table for each side.
-    pub fn parameter_count(&self) -> usize {
-        let d = self.d_model;
-        let linear = |inputs: usize, outputs: usize| inputs * outputs + outputs;
-        let norm = 2 * d;
-        let kv_width = self.kv_heads * self.head_dim();
-        let attention = 2 * linear(d, d) + 2 * linear(d, kv_width);
-        let feed_forward = linear(d, self.d_ff) + linear(self.d_ff, d);
-
-        let encoder = self.encoder_layers * (attention + feed_forward + 2 * norm);
-        let decoder = self.decoder_layers * (2 * attention + feed_forward + 3 * norm);
-        let final_norms = match self.norm {
-            NormPlacement::Pre => 2 * norm,
-            NormPlacement::Post => 0,
-        };
-        let positions = self.position_limit().map_or(0, |limit| 2 * limit * d);
-        let matrices = d * match self.tying {
-            Tying::None => self.src_vocab + 2 * self.tgt_vocab,
-            Tying::Output => self.src_vocab + self.tgt_vocab,
-            Tying::All => self.tgt_vocab,
-        };
-        encoder + decoder + final_norms + positions + matrices + self.tgt_vocab
+    fn tensors(&self) -> Vec<TensorSpec> {
+        let (d, kv_width) = (self.d_model, self.kv_heads * self.head_dim());
+        let mut schema = Schema::default();
+        if self.tying != Tying::All {
+            let shape = [self.src_vocab, d];
+            schema.add("embeddings.source.weight", &shape, Role::Embedding);
+        }
+        let shape = [self.tgt_vocab, d];
+        schema.add("embeddings.target.weight", &shape, Role::Embedding);
+        if self.tying == Tying::None {
+            let shape = [d, self.tgt_vocab];
+            schema.add("embeddings.projection", &shape, Role::Projection);
+        }
+        schema.add("embeddings.projection_bias", &[self.tgt_vocab], Role::Bias);
+        if let Some(limit) = self.position_limit() {
+            for side in ["source", "target"] {
+                let name = format!("embeddings.{side}_positions.weight");
+                schema.add(name, &[limit, d], Role::Positions);
+            }
+        }
+        for (stack, layers, attentions) in [
+            ("encoder", self.encoder_layers, &["self_attention"][..]),
+            (
+                "decoder",
+                self.decoder_layers,
+                &["self_attention", "cross_attention"],
+            ),
+        ] {
+            for layer in (0..layers).map(|layer| format!("{stack}.layers.{layer}")) {
+                for attention in attentions {
+                    schema.attention(&format!("{layer}.{attention}"), d, kv_width);
+                    schema.norm(&format!("{layer}.{attention}_norm"), d);
+                }
+                schema.feed_forward(&format!("{layer}.feed_forward"), d, self.d_ff);
+                schema.norm(&format!("{layer}.feed_forward_norm"), d);
+            }
+            if self.norm == NormPlacement::Pre {
+                schema.norm(&format!("{stack}.final_norm"), d);
+            }
+        }
+        schema.into_tensors()
     }
+}
 
-    /// The sizes that must be positive, with their keys; `max_positions` only where it is used.
-    fn sizes(&self) -> impl Iterator<Item = (&'static str, usize)> {
-        [
-            ("d_model", self.d_model),
-            ("d_ff", self.d_ff),
-            ("heads", self.heads),
-            ("kv_heads", self.kv_heads),
-            ("encoder_layers", self.encoder_layers),
-            ("decoder_layers", self.decoder_layers),
-        ]
-        .into_iter()
-        .chain(self.position_limit().map(|limit| ("max_positions", limit)))
-    }
+/// Keys whose default is what every file without them means are not written.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Larger sizes are typing errors, and would overflow the arithmetic on shapes.
@@ -216,8 +216,9 @@ const LARGEST_SIZE: usize = 1 << 24;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Preset;
 
-    fn problems(change: impl FnOnce(&mut ModelConfig)) -> Vec<String> {
+    fn problems(change: impl FnOnce(&mut TransformerConfig)) -> Vec<String> {
         let mut config = Preset::Base.config(100, 120);
         change(&mut config);
         config.check().expect_err("an impossible config")
@@ -268,7 +269,7 @@ mod tests {
     #[test]
     fn any_divisor_of_the_heads_may_share_keys_and_values() {
         for kv_heads in [1, 2, 4, 8] {
-            let config = ModelConfig {
+            let config = TransformerConfig {
                 kv_heads,
                 ..Preset::Base.config(100, 120)
             };
@@ -300,7 +301,7 @@ mod tests {
 
     #[test]
     fn learned_positions_need_a_maximum_and_allow_an_odd_width() {
-        let learned = |c: &mut ModelConfig| c.positions = PositionKind::Learned;
+        let learned = |c: &mut TransformerConfig| c.positions = PositionKind::Learned;
         assert_eq!(
             problems(|c| {
                 learned(c);
@@ -317,7 +318,7 @@ mod tests {
 
     #[test]
     fn every_key_is_read_back_as_written() {
-        let config = ModelConfig {
+        let config = TransformerConfig {
             src_vocab: 11,
             tgt_vocab: 12,
             d_model: 13,
@@ -328,6 +329,7 @@ mod tests {
             decoder_layers: 17,
             dropout: 0.18,
             norm: NormPlacement::Post,
+            activation: Activation::Relu,
             positions: PositionKind::Learned,
             max_positions: 19,
             tying: Tying::Output,
@@ -335,7 +337,7 @@ mod tests {
         };
         let json = serde_json::to_string(&config).expect("plain numbers");
         assert_eq!(
-            serde_json::from_str::<ModelConfig>(&json).expect("just written"),
+            serde_json::from_str::<TransformerConfig>(&json).expect("just written"),
             config
         );
     }
@@ -343,7 +345,7 @@ mod tests {
     #[test]
     fn the_base_model_is_as_large_as_the_papers() {
         // Table 3 says 65 million for a shared vocabulary of "about 37000".
-        let paper = ModelConfig {
+        let paper = TransformerConfig {
             tying: Tying::All,
             ..Preset::Base.config(37_000, 37_000)
         };
@@ -354,7 +356,7 @@ mod tests {
     #[test]
     fn tied_matrices_and_fewer_kv_heads_count_less() {
         let config = Preset::Tiny.config(50, 50);
-        let count = |change: fn(&mut ModelConfig)| {
+        let count = |change: fn(&mut TransformerConfig)| {
             let mut changed = config.clone();
             change(&mut changed);
             config.parameter_count() as i64 - changed.parameter_count() as i64

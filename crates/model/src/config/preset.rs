@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ModelConfig, NormPlacement, PositionKind, Tying};
+use super::{Activation, NormPlacement, PositionKind, TransformerConfig, Tying};
 
 /// A named size (table 3 of the paper for `base` and `big`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,15 +28,15 @@ impl Preset {
     /// The config of this size for two vocabularies.
     ///
     /// Paper: post-norm. Here: pre-norm, because it trains without a delicate warm-up and is what
-    /// the reproduction of SPEC section 2 used; a recipe says `norm = "post"` for the paper's.
-    pub fn config(self, src_vocab: usize, tgt_vocab: usize) -> ModelConfig {
+    /// the Annotated Transformer uses; a recipe says `norm = "post"` for the paper's.
+    pub fn config(self, src_vocab: usize, tgt_vocab: usize) -> TransformerConfig {
         let (d_model, d_ff, heads, layers, dropout) = match self {
             Preset::Tiny => (128, 256, 4, 4, 0.1),
             Preset::Small => (256, 1024, 4, 3, 0.1),
             Preset::Base => (512, 2048, 8, 6, 0.1),
             Preset::Big => (1024, 4096, 16, 6, 0.3),
         };
-        ModelConfig {
+        TransformerConfig {
             src_vocab,
             tgt_vocab,
             d_model,
@@ -47,6 +47,7 @@ impl Preset {
             decoder_layers: layers,
             dropout,
             norm: NormPlacement::Pre,
+            activation: Activation::Relu,
             positions: PositionKind::Sinusoidal,
             max_positions: 1024,
             tying: Tying::None,
@@ -87,6 +88,7 @@ impl FromStr for Preset {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::ModelConfig;
 
     #[test]
     fn every_preset_is_sound() {
@@ -104,7 +106,7 @@ mod tests {
 
     #[test]
     fn unknown_keys_are_refused_by_name() {
-        let error = serde_json::from_str::<ModelConfig>(r#"{"d_model": 512, "head": 8}"#)
+        let error = serde_json::from_str::<TransformerConfig>(r#"{"d_model": 512, "head": 8}"#)
             .expect_err("a typo");
         assert!(
             error.to_string().contains("unknown field `head`"),

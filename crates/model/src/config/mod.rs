@@ -1,0 +1,143 @@
+//! The configuration of each model family: plain values, checked before any tensor exists.
+//!
+//! A family is a struct that implements [`ModelConfig`]: [`TransformerConfig`] for the encoder-decoder of
+//! the paper. `config.json` of a model directory holds one, with `"format"` and, for every family but the
+//! Transformer, `"family"`. Sections refer to "Attention Is All You Need".
+
+mod preset;
+mod transformer;
+
+use std::fs;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use preset::Preset;
+pub use transformer::TransformerConfig;
+
+use crate::durable;
+use crate::error::{ModelError, Result};
+use crate::tensors::TensorSpec;
+
+/// The architecture of one model of some family.
+pub trait ModelConfig: Serialize + DeserializeOwned {
+    /// What `config.json` calls the family.
+    const FAMILY: &'static str;
+
+    /// Every problem of this configuration at once, each a sentence that names the keys and their values.
+    fn check(&self) -> std::result::Result<(), Vec<String>>;
+
+    /// Every tensor of the model, in the order of the weights file.
+    fn tensors(&self) -> Vec<TensorSpec>;
+}
+
+/// Where the layer normalization stands in a sub-layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NormPlacement {
+    /// `x + f(LN(x))` with a final norm on each side (the Annotated Transformer).
+    Pre,
+    /// `LN(x + f(x))` (the paper, §3.1).
+    Post,
+}
+
+/// How a token's position in the sentence enters its embedding (§3.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PositionKind {
+    /// Fixed sines and cosines, for any length.
+    Sinusoidal,
+    /// A trained vector per position, up to `max_positions`.
+    Learned,
+}
+
+/// Which embedding and output matrices are one and the same (§3.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tying {
+    /// Source embedding, target embedding and output projection are three matrices.
+    None,
+    /// The output projection is the target embedding.
+    Output,
+    /// All three are one matrix; source and target share one vocabulary.
+    All,
+}
+
+/// The function between the two linear layers of a feed-forward network (§3.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Activation {
+    /// `max(0, x)`, the paper's.
+    #[default]
+    Relu,
+}
+
+/// Raised whenever files of the new kind could no longer be read by an older program.
+const FORMAT: u64 = 1;
+
+/// The family of a `config.json` that names none.
+const DEFAULT_FAMILY: &str = TransformerConfig::FAMILY;
+
+/// Reads `config.json` and checks it.
+pub fn read<C: ModelConfig>(path: &Path) -> Result<C> {
+    parse(path, &fs::read(path).map_err(ModelError::io("read", path))?)
+}
+
+/// What the bytes of a `config.json` say; errors call it `path`.
+pub fn parse<C: ModelConfig>(path: &Path, bytes: &[u8]) -> Result<C> {
+    let bad = |reason| ModelError::BadConfigFile {
+        path: path.to_path_buf(),
+        reason,
+    };
+    let mut json: Value = serde_json::from_slice(bytes).map_err(|error| bad(error.to_string()))?;
+    let Some(object) = json.as_object_mut() else {
+        return Err(bad("expected a JSON object".to_string()));
+    };
+    // The format comes first: with another one, no other complaint would make sense.
+    let format = object.shift_remove("format").unwrap_or(Value::Null);
+    if format != FORMAT {
+        return Err(ModelError::ConfigFormat {
+            path: path.to_path_buf(),
+            found: format.to_string(),
+            expected: FORMAT,
+        });
+    }
+    let family = object.shift_remove("family");
+    let family = family.unwrap_or_else(|| DEFAULT_FAMILY.into());
+    if family != C::FAMILY {
+        return Err(ModelError::WrongFamily {
+            path: path.to_path_buf(),
+            found: family.to_string(),
+            expected: C::FAMILY,
+        });
+    }
+    let config: C = serde_json::from_value(json).map_err(|error| bad(error.to_string()))?;
+    config
+        .check()
+        .map_err(|problems| ModelError::ImpossibleModel {
+            path: path.to_path_buf(),
+            problems,
+        })?;
+    Ok(config)
+}
+
+/// Writes `config.json`, whole or not at all.
+pub fn write<C: ModelConfig>(path: &Path, config: &C) -> Result<()> {
+    let mut keys = serde_json::Map::from_iter([("format".to_string(), FORMAT.into())]);
+    if C::FAMILY != DEFAULT_FAMILY {
+        keys.insert("family".to_string(), C::FAMILY.into());
+    }
+    match serde_json::to_value(config) {
+        Ok(Value::Object(object)) => keys.extend(object),
+        other => {
+            return Err(ModelError::BadConfigFile {
+                path: path.to_path_buf(),
+                reason: format!("cannot be written as a JSON object: {other:?}"),
+            });
+        }
+    }
+    let text = format!("{:#}\n", Value::Object(keys));
+    durable::write(path, text.as_bytes()).map_err(ModelError::io("write", path))
+}

@@ -1,0 +1,27 @@
+//! What a model *is*, without computing it.
+//!
+//! ```text
+//! recipe or importer --> config --tensors--> names, shapes, roles --> weights file
+//!                          |                                              |
+//!                          +------------ model directory -----------------+--> runtime, nn
+//! ```
+//!
+//! - [`config`]: the configuration of each model family, checked before any tensor exists.
+//! - [`tensors`]: the schema: which tensors a configuration has, of what shape and in what role.
+//! - [`weights`]: the weights file (safetensors), mapped into memory.
+//! - [`directory`]: a model directory: configuration, tokenizers and weights together.
+//! - [`durable`]: the one way in which files are written so that they are whole or absent.
+//! - [`fake_dir`]: a model directory with arbitrary weights, for tests.
+//! - [`error`]: the one error type; each message names the file and the remedy.
+
+pub mod config;
+pub mod directory;
+pub mod durable;
+pub mod error;
+pub mod fake_dir;
+pub mod tensors;
+pub mod weights;
+
+pub use config::{ModelConfig, TransformerConfig};
+pub use directory::{EmbeddedModel, ModelDir, Tokenizers};
+pub use error::{ModelError, Result};
