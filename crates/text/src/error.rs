@@ -107,6 +107,14 @@ pub enum TextError {
         "no text to train a tokenizer on: every line was empty or blank; check the corpus files"
     )]
     NoText,
+    /// A BPE tokenizer was to be trained on more text than its trainer can count.
+    #[error(
+        "two neighboring letters occur {count} times in the text, more than BPE training can count (2147483647); train the tokenizer on a part of the text"
+    )]
+    TooMuchText {
+        /// How often they occur.
+        count: u64,
+    },
     /// Every word was rarer than the least frequency.
     #[error(
         "no word occurs {min_frequency} times or more, so the vocabulary would be empty; lower `min_frequency` or give more text"

@@ -194,7 +194,7 @@ fn a_file_that_is_no_model_is_refused_by_name() {
 
 #[test]
 fn a_file_that_is_cut_off_is_refused() {
-    // The last message of these files is the normaliser's; cutting inside a field is always noticed.
+    // The last message of these files is the normalizer's; cutting inside a field is always noticed.
     for name in MODELS {
         let bytes = unpacked(name);
         let error = load(&bytes[..bytes.len() - 1]).unwrap_err();
