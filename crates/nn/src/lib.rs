@@ -10,10 +10,11 @@
 pub mod attention;
 pub mod device;
 pub mod error;
+pub mod init;
 pub mod layers;
 pub mod mask;
 pub mod models;
-pub mod noise;
 pub mod ops;
 pub mod parameters;
 pub mod pass;
+pub mod random;

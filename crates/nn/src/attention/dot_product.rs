@@ -45,8 +45,8 @@ pub fn scaled_dot_product(
     pass: &mut Pass,
 ) -> Attended {
     if pass.weights == Weights::Discard && ops::on_cpu(&query.device()) {
-        let noise = &mut pass.noise;
-        let values = ops::attention(query, key, value, heads, mask, dropout_rate, noise);
+        let keys = &mut pass.dropout;
+        let values = ops::attention(query, key, value, heads, mask, dropout_rate, keys);
         return Attended {
             values,
             weights: None,
@@ -81,7 +81,7 @@ pub(crate) fn composed(
             softmax(scores, 3).mask_fill(hidden, 0.0)
         }
     };
-    let dropped = dropout(weights.clone(), dropout_rate, &mut pass.noise);
+    let dropped = dropout(weights.clone(), dropout_rate, &mut pass.dropout);
     Attended {
         values: merge_heads(dropped.matmul(value)),
         weights: Some(weights),

@@ -13,7 +13,7 @@ use super::{
     cache::{KeyValues, SelfCache},
     dot_product::{Attended, Heads, scaled_dot_product},
 };
-use crate::{layers::linear::Linear, mask::Mask, noise::Noise, pass::Pass};
+use crate::{init::Init, layers::linear::Linear, mask::Mask, pass::Pass};
 
 /// Four separate projections around scaled dot-product attention.
 #[derive(Module, Debug)]
@@ -41,8 +41,8 @@ pub struct MultiHeadOutput {
 }
 
 impl MultiHeadAttention {
-    /// A layer with Xavier-uniform projections.
-    pub fn new(config: &TransformerConfig, init: &mut Noise, device: &Device) -> Self {
+    /// Projections with matrices of `init`.
+    pub fn new(config: &TransformerConfig, init: &mut Init, device: &Device) -> Self {
         let d_model = config.d_model;
         let kv_dim = config.head_dim() * config.kv_heads;
         Self {

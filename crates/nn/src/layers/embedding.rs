@@ -5,8 +5,7 @@ use burn::{
     tensor::{Device, Int, Tensor},
 };
 
-use super::linear::xavier_uniform;
-use crate::noise::Noise;
+use crate::init::Init;
 
 /// A table of token vectors.
 #[derive(Module, Debug)]
@@ -16,10 +15,10 @@ pub struct Embedding {
 }
 
 impl Embedding {
-    /// Xavier-uniform start.
-    pub fn new(vocab: usize, d_model: usize, init: &mut Noise, device: &Device) -> Self {
+    /// A matrix of `init`.
+    pub fn new(vocab: usize, d_model: usize, init: &mut Init, device: &Device) -> Self {
         Self {
-            weight: Param::from_tensor(xavier_uniform(vocab, d_model, init, device)),
+            weight: Param::from_tensor(init.matrix(vocab, d_model, device)),
         }
     }
 

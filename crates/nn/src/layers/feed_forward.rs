@@ -8,7 +8,7 @@ use burn::{
 
 use super::linear::Linear;
 use crate::{
-    noise::Noise,
+    init::Init,
     ops::{bias_relu_dropout, project},
     pass::Pass,
 };
@@ -25,7 +25,7 @@ pub struct FeedForward {
 
 impl FeedForward {
     /// Xavier-uniform weights. Dropout also acts behind the ReLU, as in the Annotated Transformer.
-    pub fn new(config: &TransformerConfig, init: &mut Noise, device: &Device) -> Self {
+    pub fn new(config: &TransformerConfig, init: &mut Init, device: &Device) -> Self {
         Self {
             inner: Linear::new(config.d_model, config.d_ff, init, device),
             outer: Linear::new(config.d_ff, config.d_model, init, device),
@@ -38,7 +38,7 @@ impl FeedForward {
         let [batch, len, d_model] = x.dims();
         let inner = project(x.reshape([batch * len, d_model]), self.inner.weight.val()); // [rows, d_ff]
         let bias = self.inner.bias.val();
-        let inner = bias_relu_dropout(inner, bias, self.dropout, &mut pass.noise);
+        let inner = bias_relu_dropout(inner, bias, self.dropout, &mut pass.dropout);
         self.outer.forward(inner).reshape([batch, len, d_model])
     }
 }

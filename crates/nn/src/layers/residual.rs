@@ -43,6 +43,6 @@ impl Residual {
     }
 
     fn sum(&self, x: Tensor<3>, y: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
-        dropout_add(x, y, self.dropout, &mut pass.noise)
+        dropout_add(x, y, self.dropout, &mut pass.dropout)
     }
 }

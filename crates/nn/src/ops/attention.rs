@@ -16,7 +16,7 @@ use super::{
     rows::{Turned, add_weighted},
     simd::{exp, max, simd, sum, sum2},
 };
-use crate::{attention::dot_product::Heads, mask::Mask, noise::Noise};
+use crate::{attention::dot_product::Heads, mask::Mask, random::Keys};
 
 /// As [`crate::attention::dot_product::scaled_dot_product`], without returning weights.
 pub(crate) fn attention(
@@ -26,7 +26,7 @@ pub(crate) fn attention(
     heads: Heads,
     mask: &Mask,
     dropout_rate: f64,
-    noise: &mut Noise,
+    keys: &mut Option<Keys>,
 ) -> Tensor<3> {
     let [batch, query_len, width] = query.dims();
     let key_len = key.dims()[1];
@@ -44,7 +44,7 @@ pub(crate) fn attention(
             Some(Arc::new(mask.into_data().iter::<bool>().collect()))
         }
     };
-    let dropout = Pattern::draw(dropout_rate, noise);
+    let dropout = Pattern::draw(dropout_rate, keys);
     let tracked = query.is_autodiff();
     let inputs = [
         query.into_dispatch(),
@@ -349,7 +349,7 @@ mod tests {
                 ],
                 |inputs| {
                     let (q, k, v) = shaped(inputs);
-                    attention(q, k, v, heads, &mask, rate, &mut Noise::for_batch(seed, 1))
+                    attention(q, k, v, heads, &mask, rate, &mut Some(Keys::new(seed, 1)))
                 },
                 |inputs| {
                     let (q, k, v) = shaped(inputs);

@@ -2,7 +2,7 @@
 //!
 //! Stock dropout on the CPU draws its random numbers one after another and keeps the mask; here
 //! forward and backward each recompute it, in parallel, from the same key.
-//! Neighbours: [`crate::noise::Noise`] hands out the keys.
+//! Neighbours: [`crate::random::Keys`] hands out the keys.
 
 use burn::{
     backend::flex::FlexTensor,
@@ -14,11 +14,11 @@ use super::{
     fused::{CpuOp, apply, contiguous, on_cpu},
     simd::simd,
 };
-use crate::noise::Noise;
+use crate::random::Keys;
 
 /// Zeroes each element with probability `rate` and scales the rest by `1 / (1 - rate)`.
-pub fn dropout<const D: usize>(x: Tensor<D>, rate: f64, noise: &mut Noise) -> Tensor<D> {
-    let Some(pattern) = Pattern::draw(rate, noise) else {
+pub fn dropout<const D: usize>(x: Tensor<D>, rate: f64, keys: &mut Option<Keys>) -> Tensor<D> {
+    let Some(pattern) = Pattern::draw(rate, keys) else {
         return x;
     };
     if on_cpu(&x.device()) {
@@ -44,12 +44,12 @@ pub(crate) struct Pattern {
 const CHUNK: usize = 1 << 14;
 
 impl Pattern {
-    /// The next pattern of this noise; none if nothing is to be dropped.
-    pub(crate) fn draw(rate: f64, noise: &mut Noise) -> Option<Self> {
+    /// The pattern of the next key; none if nothing is to be dropped.
+    pub(crate) fn draw(rate: f64, keys: &mut Option<Keys>) -> Option<Self> {
         if rate == 0.0 {
             return None;
         }
-        let key = noise.next_key()?;
+        let key = keys.as_mut()?.next_key();
         Some(Self {
             low: key as u32,
             high: (key >> 32) as u32,
@@ -125,7 +125,7 @@ mod tests {
 
     fn dropped(rate: f64, batch: u64) -> Vec<f32> {
         let x = Tensor::<2>::ones([200, 500], &Device::flex());
-        let y = dropout(x, rate, &mut Noise::for_batch(1, batch));
+        let y = dropout(x, rate, &mut Some(Keys::new(1, batch)));
         y.into_data().iter::<f32>().collect()
     }
 
@@ -145,7 +145,7 @@ mod tests {
     fn the_gradient_passes_where_the_value_passed() {
         let device = Device::flex().autodiff();
         let x = Tensor::<2>::full([7, 33], 3.0, &device).require_grad();
-        let y = dropout(x.clone() * 1.0, 0.3, &mut Noise::for_batch(1, 2));
+        let y = dropout(x.clone() * 1.0, 0.3, &mut Some(Keys::new(1, 2)));
         let gradients = y.clone().sum().backward();
         let gradient = x
             .grad(&gradients)
@@ -160,9 +160,9 @@ mod tests {
     }
 
     #[test]
-    fn noise_off_changes_nothing() {
+    fn without_keys_nothing_changes() {
         let x = Tensor::<1>::from_floats([1.0, 2.0], &Device::flex());
-        let y = dropout(x, 0.5, &mut Noise::off());
+        let y = dropout(x, 0.5, &mut None);
         assert_eq!(y.into_data().iter::<f32>().collect::<Vec<_>>(), [1.0, 2.0]);
     }
 }

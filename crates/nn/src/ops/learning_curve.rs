@@ -12,9 +12,9 @@ use super::{
 };
 use crate::{
     models::transformer::{Transformer, search::pad_rows},
-    noise::mix,
     parameters,
     pass::Pass,
+    random::mix,
 };
 
 /// Number sequences and their reversal, of several lengths, so that there is padding.

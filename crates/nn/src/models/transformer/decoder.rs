@@ -15,9 +15,9 @@ use crate::{
         cache::{KeyValues, SelfCache},
         multi_head::MultiHeadAttention,
     },
+    init::Init,
     layers::{feed_forward::FeedForward, norm::LayerNorm, residual::Residual},
     mask::Mask,
-    noise::Noise,
     pass::Pass,
 };
 
@@ -66,7 +66,7 @@ struct LayerState {
 
 impl Decoder {
     /// `config.decoder_layers` layers.
-    pub fn new(config: &TransformerConfig, init: &mut Noise, device: &Device) -> Self {
+    pub fn new(config: &TransformerConfig, init: &mut Init, device: &Device) -> Self {
         let norm = || LayerNorm::new(config.d_model, config.norm_epsilon, device);
         Self {
             layers: (0..config.decoder_layers)

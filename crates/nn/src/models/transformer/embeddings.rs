@@ -11,12 +11,11 @@ use burn::{
 };
 
 use crate::{
+    init::Init,
     layers::{
         embedding::Embedding,
-        linear::xavier_uniform,
         positions::{LearnedPositions, sinusoids},
     },
-    noise::Noise,
     ops::{affine, dropout},
     pass::Pass,
 };
@@ -32,22 +31,22 @@ pub struct Embeddings {
     pub projection: Option<Param<Tensor<2>>>,
     /// `[vocab]`
     pub projection_bias: Param<Tensor<1>>,
-    /// Learnt positions of the source, if not sinusoids.
+    /// Learned positions of the source, if not sinusoids.
     pub source_positions: Option<LearnedPositions>,
-    /// Learnt positions of the target, if not sinusoids.
+    /// Learned positions of the target, if not sinusoids.
     pub target_positions: Option<LearnedPositions>,
     dropout: f64,
 }
 
 impl Embeddings {
     /// Tables as `config.tying` and `config.positions` ask for.
-    pub fn new(config: &TransformerConfig, init: &mut Noise, device: &Device) -> Self {
+    pub fn new(config: &TransformerConfig, init: &mut Init, device: &Device) -> Self {
         let d_model = config.d_model;
         let source = (config.tying != Tying::All)
             .then(|| Embedding::new(config.src_vocab, d_model, init, device));
         let target = Embedding::new(config.tgt_vocab, d_model, init, device);
         let projection = (config.tying == Tying::None)
-            .then(|| Param::from_tensor(xavier_uniform(d_model, config.tgt_vocab, init, device)));
+            .then(|| Param::from_tensor(init.matrix(d_model, config.tgt_vocab, device)));
         let mut learned = || {
             (config.positions == PositionKind::Learned)
                 .then(|| LearnedPositions::new(config.max_positions, d_model, init, device))
@@ -104,7 +103,7 @@ impl Embeddings {
         dropout(
             embedded + positions.unsqueeze(),
             self.dropout,
-            &mut pass.noise,
+            &mut pass.dropout,
         )
     }
 }

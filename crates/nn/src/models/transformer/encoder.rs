@@ -8,9 +8,9 @@ use burn::{
 
 use crate::{
     attention::multi_head::MultiHeadAttention,
+    init::Init,
     layers::{feed_forward::FeedForward, norm::LayerNorm, residual::Residual},
     mask::Mask,
-    noise::Noise,
     pass::Pass,
 };
 
@@ -40,7 +40,7 @@ pub struct EncoderLayer {
 
 impl Encoder {
     /// `config.encoder_layers` layers.
-    pub fn new(config: &TransformerConfig, init: &mut Noise, device: &Device) -> Self {
+    pub fn new(config: &TransformerConfig, init: &mut Init, device: &Device) -> Self {
         let norm = || LayerNorm::new(config.d_model, config.norm_epsilon, device);
         Self {
             layers: (0..config.encoder_layers)

@@ -23,7 +23,7 @@ use self::{
     embeddings::Embeddings,
     encoder::Encoder,
 };
-use crate::{mask::Mask, noise::Noise, pass::Pass};
+use crate::{init::Init, mask::Mask, pass::Pass};
 
 /// The Transformer: embeddings on both sides, the two stacks, and the output projection.
 #[derive(Module, Debug)]
@@ -61,15 +61,15 @@ pub struct Decoded {
 impl Transformer {
     /// A model with Xavier-uniform matrices drawn from `seed`.
     pub fn new(config: &TransformerConfig, seed: u64, device: &Device) -> Self {
-        Self::init(config, &mut Noise::for_batch(seed, 0), device)
+        Self::init(config, &mut Init::xavier_uniform(seed), device)
     }
 
     /// A model whose weights are about to be replaced.
     pub fn zeros(config: &TransformerConfig, device: &Device) -> Self {
-        Self::init(config, &mut Noise::off(), device)
+        Self::init(config, &mut Init::zeros(), device)
     }
 
-    fn init(config: &TransformerConfig, init: &mut Noise, device: &Device) -> Self {
+    fn init(config: &TransformerConfig, init: &mut Init, device: &Device) -> Self {
         Self {
             embeddings: Embeddings::new(config, init, device),
             encoder: Encoder::new(config, init, device),
@@ -102,7 +102,7 @@ impl Transformer {
         self.decoder.start(memory)
     }
 
-    /// One position further: `tokens` `[batch, 1]`, without noise or weights. Equal to [`Transformer::decode`]'s last position.
+    /// One position further: `tokens` `[batch, 1]`, without dropout or weights. Equal to the last position of [`Transformer::decode`].
     pub fn step(&self, tokens: Tensor<2, Int>, state: &mut DecoderState) -> Decoded {
         let pass = &mut Pass::evaluation();
         let embedded = self.embeddings.target(tokens, state.len(), pass);
