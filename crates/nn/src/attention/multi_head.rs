@@ -1,9 +1,8 @@
 //! Multi-head attention (§3.2.2), and with fewer key-value heads the multi-query and grouped-query
 //! kinds: one implementation, `kv_heads` from `heads` (multi-head) down to 1 (multi-query).
 //!
-//! Neighbours: [`super::dot_product`] is the formula inside; encoder and decoder layers hold it.
+//! Neighbors: [`super::dot_product`] is the formula inside; [`crate::layers::block`] and the decoder hold it.
 
-use attentive_model::config::TransformerConfig;
 use burn::{
     module::Module,
     tensor::{Device, Tensor},
@@ -14,6 +13,19 @@ use super::{
     dot_product::{Attended, Heads, scaled_dot_product},
 };
 use crate::{init::Init, layers::linear::Linear, mask::Mask, pass::Pass};
+
+/// The sizes of one multi-head layer.
+#[derive(Debug, Clone, Copy)]
+pub struct AttentionConfig {
+    /// Width of input and output; a multiple of `heads`.
+    pub d_model: usize,
+    /// Heads of the queries.
+    pub heads: usize,
+    /// Heads of the keys and values; divides `heads`.
+    pub kv_heads: usize,
+    /// Dropout on the attention weights.
+    pub dropout: f64,
+}
 
 /// Four separate projections around scaled dot-product attention.
 #[derive(Module, Debug)]
@@ -42,9 +54,9 @@ pub struct MultiHeadOutput {
 
 impl MultiHeadAttention {
     /// Projections with matrices of `init`.
-    pub fn new(config: &TransformerConfig, init: &mut Init, device: &Device) -> Self {
+    pub fn new(config: &AttentionConfig, init: &mut Init, device: &Device) -> Self {
         let d_model = config.d_model;
-        let kv_dim = config.head_dim() * config.kv_heads;
+        let kv_dim = d_model / config.heads * config.kv_heads;
         Self {
             query: Linear::new(d_model, d_model, init, device),
             key: Linear::new(d_model, kv_dim, init, device),
@@ -58,25 +70,24 @@ impl MultiHeadAttention {
         }
     }
 
-    /// Self-attention over a whole sequence: `x` `[batch, len, d_model]`.
-    pub fn forward_self(&self, x: Tensor<3>, mask: &Mask, pass: &mut Pass) -> MultiHeadOutput {
-        let projected = self.project(x.clone());
-        self.attend(x, projected, mask, pass)
-    }
-
-    /// Self-attention of new positions over the cached past and themselves.
-    pub fn forward_cached(
+    /// Self-attention of `x` `[batch, len, d_model]` over itself and, with a cache, over the positions
+    /// before it, which it joins.
+    pub fn forward(
         &self,
         x: Tensor<3>,
-        cache: &mut SelfCache,
         mask: &Mask,
+        cache: Option<&mut SelfCache>,
         pass: &mut Pass,
     ) -> MultiHeadOutput {
-        let all = cache.extend(self.project(x.clone()));
+        let new = self.project(x.clone());
+        let all = match cache {
+            Some(cache) => cache.extend(new),
+            None => new,
+        };
         self.attend(x, all, mask, pass)
     }
 
-    /// Projects what is looked at, once: `memory` `[batch, key_len, d_model]`.
+    /// Projects keys and values, once for any number of queries: `memory` `[batch, key_len, d_model]`.
     pub fn project(&self, memory: Tensor<3>) -> KeyValues {
         KeyValues {
             key: self.key.forward(memory.clone()),

@@ -1,4 +1,4 @@
-//! Token ids -> vectors, multiplied by `sqrt(d_model)` (§3.4).
+//! Token ids -> vectors (§3.4).
 
 use burn::{
     module::{Module, Param},
@@ -22,10 +22,8 @@ impl Embedding {
         }
     }
 
-    /// `[batch, len]` ids -> `[batch, len, d_model]`, scaled by `sqrt(d_model)`.
+    /// `[batch, len]` ids -> `[batch, len, d_model]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
-        let weight = self.weight.val();
-        let scale = (weight.dims()[1] as f64).sqrt();
-        burn::tensor::module::embedding(weight, tokens).mul_scalar(scale)
+        burn::tensor::module::embedding(self.weight.val(), tokens)
     }
 }

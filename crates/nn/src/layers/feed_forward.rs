@@ -1,6 +1,6 @@
 //! `FFN(x) = max(0, x W1 + b1) W2 + b2`, applied to each position (§3.3).
 
-use attentive_model::config::TransformerConfig;
+use attentive_model::config::Activation;
 use burn::{
     module::Module,
     tensor::{Device, Tensor},
@@ -13,22 +13,38 @@ use crate::{
     pass::Pass,
 };
 
-/// Two linear maps with a ReLU between them.
+/// The sizes of one feed-forward network.
+#[derive(Debug, Clone, Copy)]
+pub struct FeedForwardConfig {
+    /// Width of input and output.
+    pub d_model: usize,
+    /// Width of the hidden layer.
+    pub d_ff: usize,
+    /// The function between the two linear maps.
+    pub activation: Activation,
+    /// Dropout behind the activation, as in the Annotated Transformer.
+    pub dropout: f64,
+}
+
+/// Two linear maps with an activation between them.
 #[derive(Module, Debug)]
 pub struct FeedForward {
     /// `[d_model, d_ff]`
     pub inner: Linear,
     /// `[d_ff, d_model]`
     pub outer: Linear,
+    #[module(skip)]
+    activation: Activation,
     dropout: f64,
 }
 
 impl FeedForward {
-    /// Xavier-uniform weights. Dropout also acts behind the ReLU, as in the Annotated Transformer.
-    pub fn new(config: &TransformerConfig, init: &mut Init, device: &Device) -> Self {
+    /// Linear maps with matrices of `init`.
+    pub fn new(config: &FeedForwardConfig, init: &mut Init, device: &Device) -> Self {
         Self {
             inner: Linear::new(config.d_model, config.d_ff, init, device),
             outer: Linear::new(config.d_ff, config.d_model, init, device),
+            activation: config.activation,
             dropout: config.dropout,
         }
     }
@@ -38,7 +54,9 @@ impl FeedForward {
         let [batch, len, d_model] = x.dims();
         let inner = project(x.reshape([batch * len, d_model]), self.inner.weight.val()); // [rows, d_ff]
         let bias = self.inner.bias.val();
-        let inner = bias_relu_dropout(inner, bias, self.dropout, &mut pass.dropout);
+        let inner = match self.activation {
+            Activation::Relu => bias_relu_dropout(inner, bias, self.dropout, &mut pass.dropout),
+        };
         self.outer.forward(inner).reshape([batch, len, d_model])
     }
 }

@@ -65,18 +65,13 @@ impl Embeddings {
     /// `[batch, src_len]` -> `[batch, src_len, d_model]`
     pub fn source(&self, tokens: Tensor<2, Int>, pass: &mut Pass) -> Tensor<3> {
         let table = self.source.as_ref().unwrap_or(&self.target);
-        self.place(
-            table.forward(tokens),
-            self.source_positions.as_ref(),
-            0,
-            pass,
-        )
+        self.embed(table, tokens, self.source_positions.as_ref(), 0, pass)
     }
 
     /// `[batch, len]` at positions `start..` -> `[batch, len, d_model]`
     pub fn target(&self, tokens: Tensor<2, Int>, start: usize, pass: &mut Pass) -> Tensor<3> {
-        let embedded = self.target.forward(tokens);
-        self.place(embedded, self.target_positions.as_ref(), start, pass)
+        let positions = self.target_positions.as_ref();
+        self.embed(&self.target, tokens, positions, start, pass)
     }
 
     /// `[batch, len, d_model]` -> logits `[batch, len, vocab]`
@@ -88,15 +83,19 @@ impl Embeddings {
         affine(hidden, weight, self.projection_bias.val())
     }
 
-    fn place(
+    /// Token vectors times `sqrt(d_model)` (§3.4), plus positions, with dropout (§5.4).
+    fn embed(
         &self,
-        embedded: Tensor<3>,
-        learned: Option<&LearnedPositions>,
+        table: &Embedding,
+        tokens: Tensor<2, Int>,
+        positions: Option<&LearnedPositions>,
         start: usize,
         pass: &mut Pass,
     ) -> Tensor<3> {
+        let embedded = table.forward(tokens); // [batch, len, d_model]
         let [_, len, d_model] = embedded.dims();
-        let positions = match learned {
+        let embedded = embedded.mul_scalar((d_model as f64).sqrt());
+        let positions = match positions {
             Some(table) => table.forward(start, len),
             None => sinusoids(start, len, d_model, &embedded.device()),
         };

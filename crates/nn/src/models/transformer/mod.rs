@@ -23,7 +23,7 @@ use self::{
     embeddings::Embeddings,
     encoder::Encoder,
 };
-use crate::{init::Init, mask::Mask, pass::Pass};
+use crate::{init::Init, layers::block::BlockConfig, mask::Mask, pass::Pass};
 
 /// The Transformer: embeddings on both sides, the two stacks, and the output projection.
 #[derive(Module, Debug)]
@@ -70,10 +70,11 @@ impl Transformer {
     }
 
     fn init(config: &TransformerConfig, init: &mut Init, device: &Device) -> Self {
+        let block = BlockConfig::from(config);
         Self {
             embeddings: Embeddings::new(config, init, device),
-            encoder: Encoder::new(config, init, device),
-            decoder: Decoder::new(config, init, device),
+            encoder: Encoder::new(config.encoder_layers, &block, init, device),
+            decoder: Decoder::new(config.decoder_layers, &block, init, device),
         }
     }
 
@@ -117,5 +118,20 @@ impl Transformer {
     /// Log-probabilities over the target vocabulary, `[batch, len, vocab]`.
     pub fn log_probs(&self, hidden: Tensor<3>) -> Tensor<3> {
         log_softmax(self.logits(hidden), 2)
+    }
+}
+
+impl From<&TransformerConfig> for BlockConfig {
+    fn from(config: &TransformerConfig) -> Self {
+        Self {
+            d_model: config.d_model,
+            heads: config.heads,
+            kv_heads: config.kv_heads,
+            d_ff: config.d_ff,
+            activation: config.activation,
+            dropout: config.dropout,
+            norm: config.norm,
+            norm_epsilon: config.norm_epsilon,
+        }
     }
 }
