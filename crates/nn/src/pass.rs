@@ -1,8 +1,9 @@
-//! How a forward pass is done: with which dropout, and whether attention weights are returned.
+//! How a forward pass is done: with which dropout, in which precision, and whether attention weights are
+//! returned.
 //!
 //! A value that the caller passes down through the model; no layer has a mode of its own.
 
-use crate::random::Keys;
+use crate::{ops::Precision, random::Keys};
 
 /// One forward pass.
 #[derive(Debug, Clone)]
@@ -11,6 +12,8 @@ pub struct Pass {
     pub dropout: Option<Keys>,
     /// Whether attention weights are returned.
     pub weights: Weights,
+    /// Of matrix products with weights, and of their backward pass.
+    pub precision: Precision,
 }
 
 /// Whether attention weights are returned.
@@ -23,15 +26,16 @@ pub enum Weights {
 }
 
 impl Pass {
-    /// Translation and evaluation: no dropout, no weights.
+    /// Translation and evaluation: no dropout, no weights, f32.
     pub fn evaluation() -> Self {
         Self {
             dropout: None,
             weights: Weights::Discard,
+            precision: Precision::F32,
         }
     }
 
-    /// Inspection: no dropout, all attention weights.
+    /// Inspection: no dropout, all attention weights, f32.
     pub fn inspection() -> Self {
         Self {
             weights: Weights::Return,
@@ -40,9 +44,10 @@ impl Pass {
     }
 
     /// Batch number `batch` of a training run with this seed.
-    pub fn training(seed: u64, batch: u64) -> Self {
+    pub fn training(seed: u64, batch: u64, precision: Precision) -> Self {
         Self {
             dropout: Some(Keys::new(seed, batch)),
+            precision,
             ..Self::evaluation()
         }
     }

@@ -74,7 +74,7 @@ fn predictions(model: &Transformer, batch: &Batch, pass: &mut Pass) -> (Tensor<2
     let tgt = ids(&fed.concat(), [rows, len], &device);
     let memory = model.encode(src, pass);
     let hidden = model.decode(tgt, &memory, pass).hidden; // [rows, len, d_model]
-    let logits = model.logits(hidden);
+    let logits = model.logits(hidden, pass);
     let vocab = logits.dims()[2];
     (logits.reshape([rows * len, vocab]), predicted.concat())
 }

@@ -12,7 +12,7 @@ use super::{
     cache::{KeyValues, SelfCache},
     dot_product::{Attended, Heads, scaled_dot_product},
 };
-use crate::{init::Init, layers::linear::Linear, mask::Mask, pass::Pass};
+use crate::{init::Init, layers::linear::Linear, mask::Mask, ops::Precision, pass::Pass};
 
 /// The sizes of one multi-head layer.
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +79,7 @@ impl MultiHeadAttention {
         cache: Option<&mut SelfCache>,
         pass: &mut Pass,
     ) -> MultiHeadOutput {
-        let new = self.project(x.clone());
+        let new = self.project(x.clone(), pass.precision);
         let all = match cache {
             Some(cache) => cache.extend(new),
             None => new,
@@ -88,10 +88,10 @@ impl MultiHeadAttention {
     }
 
     /// Projects keys and values, once for any number of queries: `memory` `[batch, key_len, d_model]`.
-    pub fn project(&self, memory: Tensor<3>) -> KeyValues {
+    pub fn project(&self, memory: Tensor<3>, precision: Precision) -> KeyValues {
         KeyValues {
-            key: self.key.forward(memory.clone()),
-            value: self.value.forward(memory),
+            key: self.key.forward(memory.clone(), precision),
+            value: self.value.forward(memory, precision),
         }
     }
 
@@ -103,12 +103,12 @@ impl MultiHeadAttention {
         mask: &Mask,
         pass: &mut Pass,
     ) -> MultiHeadOutput {
-        let query = self.query.forward(x);
+        let query = self.query.forward(x, pass.precision);
         let KeyValues { key, value } = memory;
         let Attended { values, weights } =
             scaled_dot_product(query, key, value, self.heads, mask, self.dropout, pass);
         MultiHeadOutput {
-            hidden: self.output.forward(values),
+            hidden: self.output.forward(values, pass.precision),
             weights,
         }
     }

@@ -52,11 +52,13 @@ impl FeedForward {
     /// `[batch, len, d_model]` -> the same shape.
     pub fn forward(&self, x: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
         let [batch, len, d_model] = x.dims();
-        let inner = project(x.reshape([batch * len, d_model]), self.inner.weight.val()); // [rows, d_ff]
+        let x = x.reshape([batch * len, d_model]);
+        let inner = project(x, self.inner.weight.val(), pass.precision); // [rows, d_ff]
         let bias = self.inner.bias.val();
         let inner = match self.activation {
             Activation::Relu => bias_relu_dropout(inner, bias, self.dropout, &mut pass.dropout),
         };
-        self.outer.forward(inner).reshape([batch, len, d_model])
+        let outer = self.outer.forward(inner, pass.precision);
+        outer.reshape([batch, len, d_model])
     }
 }

@@ -8,7 +8,10 @@ use burn::{
     tensor::{Device, Tensor},
 };
 
-use crate::{init::Init, ops::affine};
+use crate::{
+    init::Init,
+    ops::{Precision, affine},
+};
 
 /// An affine map of the last axis.
 #[derive(Module, Debug)]
@@ -29,7 +32,7 @@ impl Linear {
     }
 
     /// `[.., d_input]` -> `[.., d_output]`
-    pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
-        affine(x, self.weight.val(), self.bias.val())
+    pub fn forward<const D: usize>(&self, x: Tensor<D>, precision: Precision) -> Tensor<D> {
+        affine(x, self.weight.val(), self.bias.val(), precision)
     }
 }

@@ -310,7 +310,10 @@ mod tests {
     use super::*;
     use crate::{
         attention::dot_product::composed,
-        ops::check::{assert_same_gradients, random},
+        ops::{
+            Precision,
+            check::{assert_same_gradients, random},
+        },
         pass::Pass,
     };
     use burn::tensor::{Bool, Device, TensorData};
@@ -353,7 +356,7 @@ mod tests {
                 },
                 |inputs| {
                     let (q, k, v) = shaped(inputs);
-                    composed(q, k, v, heads, &mask, rate, &mut Pass::training(seed, 1)).values
+                    composed(q, k, v, heads, &mask, rate, &mut Pass::training(seed, 1, Precision::F32)).values
                 },
             );
         }

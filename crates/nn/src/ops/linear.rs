@@ -11,11 +11,16 @@ use rayon::prelude::*;
 
 use super::{
     fused::{CpuOp, apply, contiguous, on_cpu, tensor_like, total},
-    matrix::{Matrix, Precision, add_product, dense, precision, product},
+    matrix::{Matrix, Precision, add_product, dense, product},
 };
 
 /// `x W + b` over the last axis: `x` `[.., d_input]`, `weight` `[d_input, d_output]`.
-pub fn affine<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Tensor<1>) -> Tensor<D> {
+pub fn affine<const D: usize>(
+    x: Tensor<D>,
+    weight: Tensor<2>,
+    bias: Tensor<1>,
+    precision: Precision,
+) -> Tensor<D> {
     let shape = output_shape(&x, &weight);
     let x = rows(x);
     if on_cpu(&x.device()) {
@@ -25,19 +30,19 @@ pub fn affine<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Tensor<1>) 
             weight.into_dispatch(),
             bias.into_dispatch(),
         ];
-        return apply::<_, 3, 2>(Affine(precision()), tracked, inputs).reshape(shape);
+        return apply::<_, 3, 2>(Affine(precision), tracked, inputs).reshape(shape);
     }
     (x.matmul(weight) + bias.unsqueeze()).reshape(shape)
 }
 
 /// `x W` over the last axis: `x` `[.., d_input]`, `weight` `[d_input, d_output]`.
-pub fn project<const D: usize>(x: Tensor<D>, weight: Tensor<2>) -> Tensor<D> {
+pub fn project<const D: usize>(x: Tensor<D>, weight: Tensor<2>, precision: Precision) -> Tensor<D> {
     let shape = output_shape(&x, &weight);
     let x = rows(x);
     if on_cpu(&x.device()) {
         let tracked = x.is_autodiff();
         let inputs = [x.into_dispatch(), weight.into_dispatch()];
-        return apply::<_, 2, 2>(Project(precision()), tracked, inputs).reshape(shape);
+        return apply::<_, 2, 2>(Project(precision), tracked, inputs).reshape(shape);
     }
     x.matmul(weight).reshape(shape)
 }
@@ -186,11 +191,15 @@ mod tests {
             ];
             assert_same_gradients(
                 inputs.clone(),
-                |[x, w, b]| affine(x3(x), weight(w), b.reshape([d_output])),
+                |[x, w, b]| affine(x3(x), weight(w), b.reshape([d_output]), Precision::F32),
                 |[x, w, b]| composed(x, w) + b.reshape([1, 1, d_output]),
             );
             let [x, w, _] = inputs;
-            assert_same_gradients([x, w], |[x, w]| project(x3(x), weight(w)), |[x, w]| composed(x, w));
+            assert_same_gradients(
+                [x, w],
+                |[x, w]| project(x3(x), weight(w), Precision::F32),
+                |[x, w]| composed(x, w),
+            );
         }
     }
 
@@ -202,7 +211,8 @@ mod tests {
         );
         let x = whole.clone().narrow(0, 1, 2);
         let weight = whole.narrow(0, 0, 2);
-        let y: Vec<f32> = project(x, weight).into_data().iter::<f32>().collect();
+        let y = project(x, weight, Precision::F32);
+        let y: Vec<f32> = y.into_data().iter::<f32>().collect();
         assert_eq!(y, [15.0, 22.0, 23.0, 34.0]);
     }
 }

@@ -1,24 +1,23 @@
 //! Matrix products on the CPU, straight into the memory of the result.
 //!
 //! In f32 the product is the `gemm` crate's, the same that the CPU backend uses; in bf16 it is ours
-//! ([`super::bf16`]). Which of them runs is said once for a whole forward pass, [`with_precision`], and an
-//! operation remembers it for its backward pass. Neighbour: [`super::linear`].
-
-use std::cell::Cell;
+//! ([`super::bf16`]). The caller says which of them runs ([`crate::pass::Pass::precision`]), and an operation
+//! remembers it for its backward pass. Neighbor: [`super::linear`].
 
 use burn::backend::flex::FlexTensor;
 use serde::{Deserialize, Serialize};
 
 use super::fused::contiguous;
 
-/// How precise the factors of a matrix product are; sums are always in f32.
+/// How precise the factors of a matrix product are on the CPU; sums are always in f32. Other devices compute
+/// in the number format of their tensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Precision {
     /// As they are.
     #[default]
     F32,
-    /// Rounded to bf16: faster on processors that have it, see [`Precision::available`].
+    /// Rounded to bf16: faster on processors that have it ([`Precision::available`]); on others this is f32.
     Bf16,
 }
 
@@ -32,29 +31,6 @@ impl Precision {
             #[cfg(not(target_arch = "x86_64"))]
             Precision::Bf16 => false,
         }
-    }
-}
-
-thread_local! {
-    static PRECISION: Cell<Precision> = const { Cell::new(Precision::F32) };
-}
-
-/// Runs `work`, a forward pass, with linear maps of this precision where it is available on the CPU; other
-/// devices compute as their tensors are.
-pub fn with_precision<T>(precision: Precision, work: impl FnOnce() -> T) -> T {
-    let before = PRECISION.replace(precision);
-    let result = work();
-    PRECISION.set(before);
-    result
-}
-
-/// What the pass that runs on this thread asks for, as far as it is available.
-pub(super) fn precision() -> Precision {
-    let wanted = PRECISION.get();
-    if wanted.available() {
-        wanted
-    } else {
-        Precision::F32
     }
 }
 
@@ -182,8 +158,8 @@ unsafe fn multiply(
     let (m, n, k) = (left.rows, right.columns, left.columns);
     let parallel = m * n * k >= PARALLEL;
     #[cfg(target_arch = "x86_64")]
-    if precision == Precision::Bf16 {
-        // SAFETY: the caller vouches for the output, `precision()` for the processor.
+    if precision == Precision::Bf16 && precision.available() {
+        // SAFETY: the caller vouches for the output, and the processor was just asked.
         return unsafe {
             super::bf16::multiply(Output(output), left, right, destination, parallel)
         };

@@ -32,5 +32,5 @@ pub(crate) use fused::on_cpu;
 pub use layer_norm::layer_norm;
 pub use linear::{affine, project};
 pub use loss::{SmoothedLoss, smoothed_loss};
-pub use matrix::{Precision, with_precision};
-pub use orthogonal::orthogonalised;
+pub use matrix::Precision;
+pub use orthogonal::orthogonalize;

@@ -17,6 +17,7 @@ use crate::{
     init::Init,
     layers::{block::BlockConfig, feed_forward::FeedForward, norm::LayerNorm, residual::Residual},
     mask::Mask,
+    ops::Precision,
     pass::Pass,
 };
 
@@ -74,10 +75,13 @@ impl Decoder {
     }
 
     /// The state before the first position.
-    pub fn start(&self, memory: &Memory) -> DecoderState {
-        let layer_state = |layer: &DecoderLayer| LayerState {
-            past: SelfCache::default(),
-            memory: layer.cross_attention.project(memory.hidden.clone()),
+    pub fn start(&self, memory: &Memory, precision: Precision) -> DecoderState {
+        let layer_state = |layer: &DecoderLayer| {
+            let hidden = memory.hidden.clone();
+            LayerState {
+                past: SelfCache::default(),
+                memory: layer.cross_attention.project(hidden, precision),
+            }
         };
         DecoderState {
             layers: self.layers.iter().map(layer_state).collect(),

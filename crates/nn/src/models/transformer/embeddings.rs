@@ -16,7 +16,7 @@ use crate::{
         embedding::Embedding,
         positions::{LearnedPositions, sinusoids},
     },
-    ops::{affine, dropout},
+    ops::{Precision, affine, dropout},
     pass::Pass,
 };
 
@@ -75,12 +75,12 @@ impl Embeddings {
     }
 
     /// `[batch, len, d_model]` -> logits `[batch, len, vocab]`
-    pub fn project(&self, hidden: Tensor<3>) -> Tensor<3> {
+    pub fn project(&self, hidden: Tensor<3>, precision: Precision) -> Tensor<3> {
         let weight = match &self.projection {
             Some(weight) => weight.val(),
             None => self.target.weight.val().transpose(), // [d_model, vocab]
         };
-        affine(hidden, weight, self.projection_bias.val())
+        affine(hidden, weight, self.projection_bias.val(), precision)
     }
 
     /// Token vectors times `sqrt(d_model)` (§3.4), plus positions, with dropout (§5.4).

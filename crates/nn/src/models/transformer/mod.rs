@@ -94,13 +94,13 @@ impl Transformer {
     pub fn decode(&self, tgt: Tensor<2, Int>, memory: &Memory, pass: &mut Pass) -> Decoded {
         let mask = Mask::causal_and_padding(tgt.clone(), PAD);
         let embedded = self.embeddings.target(tgt, 0, pass);
-        self.decoder
-            .forward(embedded, &mask, &mut self.start(memory), pass)
+        let mut state = self.start(memory, pass);
+        self.decoder.forward(embedded, &mask, &mut state, pass)
     }
 
     /// The decoder's state before the first token: cross-attention is projected here, once.
-    pub fn start(&self, memory: &Memory) -> DecoderState {
-        self.decoder.start(memory)
+    pub fn start(&self, memory: &Memory, pass: &Pass) -> DecoderState {
+        self.decoder.start(memory, pass.precision)
     }
 
     /// One position further: `tokens` `[batch, 1]`, without dropout or weights. Equal to the last position of [`Transformer::decode`].
@@ -111,13 +111,13 @@ impl Transformer {
     }
 
     /// Logits over the target vocabulary: `[batch, len, d_model]` -> `[batch, len, vocab]`.
-    pub fn logits(&self, hidden: Tensor<3>) -> Tensor<3> {
-        self.embeddings.project(hidden)
+    pub fn logits(&self, hidden: Tensor<3>, pass: &Pass) -> Tensor<3> {
+        self.embeddings.project(hidden, pass.precision)
     }
 
     /// Log-probabilities over the target vocabulary, `[batch, len, vocab]`.
-    pub fn log_probs(&self, hidden: Tensor<3>) -> Tensor<3> {
-        log_softmax(self.logits(hidden), 2)
+    pub fn log_probs(&self, hidden: Tensor<3>, pass: &Pass) -> Tensor<3> {
+        log_softmax(self.logits(hidden, pass), 2)
     }
 }
 
