@@ -1,4 +1,4 @@
-//! Where a token stands: sinusoids (§3.5), computed for any length, or a learned table.
+//! Position vectors: sinusoids (§3.5), computed for any length, or a learned table.
 
 use burn::{
     module::{Module, Param},

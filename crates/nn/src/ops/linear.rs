@@ -3,7 +3,7 @@
 //! The CPU backend's own product fills its result with zeros and copies it before it computes; for the
 //! logits of a batch that is more than a hundred megabytes of traffic for nothing. Here the bias is the
 //! first value of the result, and the gradient of a transposed weight (a tied embedding) is laid out
-//! like the weight itself. Neighbours: [`super::matrix`] multiplies; [`crate::layers::linear`] and the
+//! like the weight itself. Neighbors: [`super::matrix`] multiplies; [`crate::layers::linear`] and the
 //! feed-forward layer are made of these.
 
 use burn::{backend::flex::FlexTensor, tensor::Tensor};
@@ -108,12 +108,11 @@ fn input_gradients(
 ) -> [FlexTensor; 2] {
     let (left, right, output) = (Matrix::of(x), Matrix::of(weight), Matrix::of(gradient));
     let d_x = tensor_like(x, product(output, right.transposed(), precision));
-    let d_weight = match weight.is_contiguous() {
-        true => tensor_like(weight, product(left.transposed(), output, precision)),
-        false => {
-            let turned = weight.transpose(0, 1);
-            tensor_like(&turned, product(output.transposed(), left, precision)).transpose(0, 1)
-        }
+    let d_weight = if weight.is_contiguous() {
+        tensor_like(weight, product(left.transposed(), output, precision))
+    } else {
+        let transposed = weight.transpose(0, 1);
+        tensor_like(&transposed, product(output.transposed(), left, precision)).transpose(0, 1)
     };
     [d_x, d_weight]
 }
@@ -173,12 +172,13 @@ mod tests {
         #[test]
         fn fused_linear_maps_equal_the_composed_ones(
             batch in 1usize..4, len in 1usize..70, d_input in 1usize..40, d_output in 1usize..50,
-            turned in proptest::bool::ANY, seed in 0u64..1000,
+            transposed in proptest::bool::ANY, seed in 0u64..1000,
         ) {
             // A tied embedding arrives as the transposed view of `[d_output, d_input]`.
-            let weight = |w: Tensor<1>| match turned {
-                true => w.reshape([d_output, d_input]).transpose(),
-                false => w.reshape([d_input, d_output]),
+            let weight = |w: Tensor<1>| if transposed {
+                w.reshape([d_output, d_input]).transpose()
+            } else {
+                w.reshape([d_input, d_output])
             };
             let x3 = |x: Tensor<1>| x.reshape([batch, len, d_input]);
             let composed = |x: Tensor<1>, w: Tensor<1>| {

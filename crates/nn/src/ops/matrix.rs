@@ -70,11 +70,12 @@ impl<'a> Matrix<'a> {
 
 /// The tensor with its storage covered exactly, by rows or by columns; copied only if it must be.
 pub(super) fn dense(weight: FlexTensor) -> FlexTensor {
-    let turned = weight.transpose(0, 1);
-    let whole = turned.layout().num_elements() * size_of::<f32>() == turned.bytes().len();
-    match whole && turned.is_contiguous() {
-        true => weight,
-        false => contiguous(weight),
+    let transposed = weight.transpose(0, 1);
+    let whole = transposed.layout().num_elements() * size_of::<f32>() == transposed.bytes().len();
+    if whole && transposed.is_contiguous() {
+        weight
+    } else {
+        contiguous(weight)
     }
 }
 
@@ -141,7 +142,7 @@ const PARALLEL: usize = 192 * 192 * 192;
 
 /// # Safety
 /// `output` has room for `left.rows * right.columns` numbers, by rows; with [`Destination::Add`] they are
-/// initialised.
+/// initialized.
 unsafe fn multiply(
     output: *mut f32,
     left: Matrix,
@@ -187,9 +188,10 @@ unsafe fn multiply(
             false,
             false,
             false,
-            match parallel {
-                true => gemm::Parallelism::Rayon(0),
-                false => gemm::Parallelism::None,
+            if parallel {
+                gemm::Parallelism::Rayon(0)
+            } else {
+                gemm::Parallelism::None
             },
         );
     }

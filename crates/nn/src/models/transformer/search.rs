@@ -1,6 +1,6 @@
 //! The Transformer as a model that the search can drive: true incremental steps with a cache.
 //!
-//! Neighbours: `attentive_runtime::search` calls this; it never sees a tensor.
+//! Neighbors: `attentive_runtime::search` calls this; it never sees a tensor.
 
 use attentive_runtime::search::SearchModel;
 use attentive_text::special::PAD;

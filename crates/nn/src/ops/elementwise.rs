@@ -1,4 +1,4 @@
-//! The two places where a bias, a ReLU, dropout and a sum follow each other, each in one pass over memory.
+//! Elementwise operations between matrix products: bias, ReLU, dropout and sums, in one pass over memory.
 //!
 //! [`bias_relu_dropout`] stands inside the feed-forward layer, [`dropout_add`] at every residual
 //! connection. Both are bound by memory, so half the passes is half the time.

@@ -1,10 +1,10 @@
-//! The matrix nearest to a given one that turns without stretching: all singular values become 1.
+//! Orthogonalizes a matrix: all singular values become 1.
 //!
 //! Five steps of a Newton-Schulz iteration instead of a singular value decomposition: matrix products
 //! only. Its coefficients (Jordan et al. 2024, "Muon") give up exactness for speed: singular values end
-//! between about 0.7 and 1.2, which an optimiser does not notice. On the CPU the products are those of
+//! between about 0.7 and 1.2, which an optimizer does not notice. On the CPU the products are those of
 //! [`super::matrix`], which may be in bf16: accuracy is not needed here.
-//! Neighbour: `attentive-train`'s Muon.
+//! Neighbor: `attentive-train`'s Muon.
 
 use burn::{backend::Flex, tensor::Tensor};
 
@@ -59,9 +59,10 @@ fn fused(x: &mut [f32], [rows, columns]: [usize; 2], precision: Precision) {
         let old = x.to_vec();
         let whole = by_rows(&old, rows, columns);
         // The smaller of the two squares: [rows, rows] or [columns, columns].
-        let square = match tall {
-            true => product(whole.transposed(), whole, precision),
-            false => product(whole, whole.transposed(), precision),
+        let square = if tall {
+            product(whole.transposed(), whole, precision)
+        } else {
+            product(whole, whole.transposed(), precision)
         };
         let side = rows.min(columns);
         let square = by_rows(&square, side, side);
@@ -71,9 +72,10 @@ fn fused(x: &mut [f32], [rows, columns]: [usize; 2], precision: Precision) {
         }
         let mixed = by_rows(&mixed, side, side);
         x.iter_mut().for_each(|value| *value *= A as f32);
-        match tall {
-            true => add_product(x, whole, mixed, precision),
-            false => add_product(x, mixed, whole, precision),
+        if tall {
+            add_product(x, whole, mixed, precision);
+        } else {
+            add_product(x, mixed, whole, precision);
         }
     }
 }
@@ -111,10 +113,11 @@ mod tests {
     #[test]
     fn singular_values_end_near_one() {
         for shape in SHAPES {
-            let turned = f32(matrix(shape, 1.0), shape).reshape(shape);
-            let short = match shape[0] > shape[1] {
-                true => turned.transpose(),
-                false => turned,
+            let result = f32(matrix(shape, 1.0), shape).reshape(shape);
+            let short = if shape[0] > shape[1] {
+                result.transpose()
+            } else {
+                result
             };
             // The trace of the square is the sum of the squares of the singular values.
             let trace: f32 = floats(short.clone().powf_scalar(2.0).sum())[0];
