@@ -73,7 +73,7 @@ fn padding_does_not_change_outputs() {
             let hidden = model
                 .decode(pad_rows(&[tgt], &device), &memory, pass)
                 .hidden;
-            floats(model.log_probs(hidden.narrow(1, 0, 3)))
+            floats(model.log_probs(hidden.narrow(1, 0, 3), pass))
         };
         let plain = run(vec![5, 6, 7, EOS], vec![BOS, 8, 9], pass);
         let padded = run(
@@ -98,7 +98,7 @@ fn cached_steps_match_full_forward() {
             &memory,
             &mut Pass::evaluation(),
         );
-        let full = floats(model.log_probs(full.hidden)); // [2, 4, 23]
+        let full = floats(model.log_probs(full.hidden, &Pass::evaluation())); // [2, 4, 23]
         let mut state = SearchModel::start(&model, &sources);
         for (position, tokens) in targets[0].iter().zip(&targets[1]).enumerate() {
             let mut step = Vec::new();

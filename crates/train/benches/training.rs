@@ -10,7 +10,7 @@ use std::{path::PathBuf, time::Instant};
 use attentive_model::config::{NormPlacement, Preset, TransformerConfig, Tying};
 use attentive_nn::{
     models::transformer::Transformer,
-    ops::{Precision, project, with_precision},
+    ops::{Precision, project},
     parameters,
     pass::Pass,
 };
@@ -19,7 +19,7 @@ use attentive_train::{
     batches::{Batch, Budget, plan},
     corpus::CorpusText,
     forward::batch_loss,
-    optimizer::{Optimizer, global_norm},
+    optimizer::{Optimizer, Step, global_norm},
 };
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
@@ -172,23 +172,19 @@ fn time(
             tgt_len: rows.tgt_len,
             pairs: (0..rows.rows).collect(),
         };
-        let pass = &mut Pass::training(1, index as u64);
-        let loss = with_precision(precision, || {
-            batch_loss(&model, &batch, work.label_smoothing, pass)
-        });
+        let pass = &mut Pass::training(1, index as u64, precision);
+        let loss = batch_loss(&model, &batch, work.label_smoothing, pass);
         loss_sum = f64::from(loss.objective.clone().into_scalar::<f32>()) / rows.tokens as f64;
         let gradients = parameters::gradients(&model, loss.objective.backward());
         let norm = global_norm(&gradients) / rows.tokens as f64;
         assert!(norm.is_finite());
-        let scale = 1.0 / rows.tokens as f64;
-        model = optimizer.step(
-            model,
-            gradients,
-            &settings,
-            index as u64 + 1,
-            work.learning_rate,
-            scale,
-        );
+        let step = Step {
+            number: index as u64 + 1,
+            learning_rate: work.learning_rate,
+            gradient_scale: 1.0 / rows.tokens as f64,
+            precision,
+        };
+        model = optimizer.step(model, gradients, &settings, &step);
         tokens += rows.tokens;
     }
     let seconds = started.elapsed().as_secs_f64();
@@ -210,7 +206,7 @@ fn matrix_peak() -> f64 {
     let mut speeds: Vec<f64> = (0..12)
         .map(|_| {
             let start = Instant::now();
-            std::hint::black_box(project(matrix.clone(), matrix.clone()));
+            std::hint::black_box(project(matrix.clone(), matrix.clone(), Precision::F32));
             2.0 * (SIZE as f64).powi(3) / start.elapsed().as_secs_f64() / 1e9
         })
         .collect();

@@ -5,7 +5,7 @@
 
 use attentive_nn::{
     models::transformer::Transformer,
-    ops::{SmoothedLoss, disagreement, smoothed_loss},
+    ops::{SmoothedLoss, kl_divergence, smoothed_loss},
     pass::Pass,
 };
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -42,7 +42,7 @@ pub fn batch_loss_twice(
     pass: &mut Pass,
 ) -> SmoothedLoss {
     let (logits, predicted) = predictions(model, &batch.twice(), pass);
-    let apart = disagreement(logits.clone(), &predicted[..predicted.len() / 2]);
+    let apart = kl_divergence(logits.clone(), &predicted[..predicted.len() / 2]);
     let loss = smoothed_loss(logits, &predicted, smoothing);
     SmoothedLoss {
         objective: loss.objective.mul_scalar(0.5) + apart.mul_scalar(0.25 * weight),
@@ -74,7 +74,7 @@ fn predictions(model: &Transformer, batch: &Batch, pass: &mut Pass) -> (Tensor<2
     let tgt = ids(&fed.concat(), [rows, len], &device);
     let memory = model.encode(src, pass);
     let hidden = model.decode(tgt, &memory, pass).hidden; // [rows, len, d_model]
-    let logits = model.logits(hidden);
+    let logits = model.logits(hidden, pass);
     let vocab = logits.dims()[2];
     (logits.reshape([rows * len, vocab]), predicted.concat())
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use attentive_nn::{
     models::transformer::Transformer,
-    ops::{AdamStep, adam_update, blend, orthogonalised, sum_of_squares},
+    ops::{AdamStep, Precision, adam_update, blend, orthogonalize, sum_of_squares},
     parameters,
 };
 use burn::tensor::Tensor;
@@ -24,23 +24,34 @@ pub struct Optimizer {
     moments: BTreeMap<String, Tensor<1>>,
 }
 
+/// The numbers of one step.
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    /// Counts from 1.
+    pub number: u64,
+    /// From the schedule.
+    pub learning_rate: f64,
+    /// Multiplies every gradient first: one over the tokens, and clipping.
+    pub gradient_scale: f64,
+    /// Of Muon's matrix products.
+    pub precision: Precision,
+}
+
 impl Optimizer {
-    /// One step: `scale` multiplies every gradient first (one over the tokens, and clipping).
+    /// The model after one step.
     pub fn step(
         &mut self,
         model: Transformer,
         mut gradients: Gradients,
         settings: &Settings,
-        step: u64,
-        learning_rate: f64,
-        scale: f64,
+        step: &Step,
     ) -> Transformer {
         let matrices = match settings.kind {
             OptimizerKind::Muon => layer_matrices(&model),
             OptimizerKind::Adam | OptimizerKind::AdamW => BTreeMap::new(),
         };
         let rule = AdamStep {
-            learning_rate,
+            learning_rate: step.learning_rate,
             beta1: settings.beta1,
             beta2: settings.beta2,
             epsilon: settings.epsilon,
@@ -48,8 +59,8 @@ impl Optimizer {
                 OptimizerKind::Adam => 0.0,
                 OptimizerKind::AdamW | OptimizerKind::Muon => settings.weight_decay,
             },
-            step,
-            gradient_scale: scale,
+            step: step.number,
+            gradient_scale: step.gradient_scale,
         };
         parameters::replace(model, |name, values| {
             let Some(gradient) = gradients.remove(name) else {
@@ -57,7 +68,7 @@ impl Optimizer {
             };
             let first = self.take(&format!("first.{name}"), &values);
             let (values, first) = match matrices.get(name) {
-                Some(shape) => muon_update(values, gradient, first, *shape, &rule),
+                Some(shape) => muon_update(values, gradient, first, *shape, &rule, step.precision),
                 None => {
                     let second = self.take(&format!("second.{name}"), &values);
                     let [values, first, second] =
@@ -101,11 +112,12 @@ pub fn muon_update(
     momentum: Tensor<1>,
     shape: [usize; 2],
     rule: &AdamStep,
+    precision: Precision,
 ) -> (Tensor<1>, Tensor<1>) {
     let momentum = blend(momentum, MOMENTUM, gradient.clone(), rule.gradient_scale);
     // Nesterov: as if the next gradient were this one again.
     let ahead = blend(gradient, rule.gradient_scale, momentum.clone(), MOMENTUM);
-    let direction = orthogonalised(ahead, shape);
+    let direction = orthogonalize(ahead, shape, precision);
     let size = rule.learning_rate * ADAM_STEP * (shape[0].max(shape[1]) as f64).sqrt();
     let kept = 1.0 - rule.learning_rate * rule.weight_decay;
     (blend(values, kept, direction, -size), momentum)

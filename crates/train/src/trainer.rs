@@ -18,7 +18,7 @@ use std::{
     time::Instant,
 };
 
-use attentive_nn::{ops::with_precision, parameters, pass::Pass};
+use attentive_nn::{parameters, pass::Pass};
 use burn::tensor::Device;
 
 use crate::{
@@ -28,7 +28,7 @@ use crate::{
     events::{EpochReport, Event, Observer, Outcome, StepReport},
     forward::{agreement, batch_loss, batch_loss_twice, smoothing},
     manifest::CheckpointKind,
-    optimizer::{accumulate, clip_scale, global_norm},
+    optimizer::{Step, accumulate, clip_scale, global_norm},
     run_dir::Link,
     schedule::Schedule,
     snapshot::Snapshot,
@@ -152,14 +152,13 @@ impl Trainer<'_> {
         let recipe = self.session.recipe;
         let snapshot = &mut self.ready.snapshot;
         let number = epoch << 32 | snapshot.state.batch;
-        let mut pass = Pass::training(recipe.training.seed, number);
-        let loss = with_precision(recipe.training.precision, || {
-            let smoothing = smoothing(&recipe.training);
-            match agreement(&recipe.training, epoch) {
-                0.0 => batch_loss(&snapshot.model, batch, smoothing, &mut pass),
-                weight => batch_loss_twice(&snapshot.model, batch, smoothing, weight, &mut pass),
-            }
-        });
+        let training = &recipe.training;
+        let pass = &mut Pass::training(training.seed, number, training.precision);
+        let smoothing = smoothing(training);
+        let loss = match agreement(training, epoch) {
+            0.0 => batch_loss(&snapshot.model, batch, smoothing, pass),
+            weight => batch_loss_twice(&snapshot.model, batch, smoothing, weight, pass),
+        };
         let value = f64::from(loss.objective.clone().into_scalar::<f32>());
         let state = &mut snapshot.state;
         state.batch += 1;
@@ -198,10 +197,13 @@ impl Trainer<'_> {
         let learning_rate = self.schedule.rate(step as usize);
         let scale = clip_scale(norm, recipe.training.clip_norm) / state.micro_tokens as f64;
         let taken = std::mem::take(gradients);
-        *model = with_precision(recipe.training.precision, || {
-            let settings = &recipe.optimizer;
-            optimizer.step(model.clone(), taken, settings, step, learning_rate, scale)
-        });
+        let update = Step {
+            number: step,
+            learning_rate,
+            gradient_scale: scale,
+            precision: recipe.training.precision,
+        };
+        *model = optimizer.step(model.clone(), taken, &recipe.optimizer, &update);
         if let Some(ema) = ema {
             ema.update(model, step);
         }

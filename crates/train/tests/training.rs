@@ -3,7 +3,7 @@
 use attentive_model::config::{Preset, TransformerConfig};
 use attentive_nn::{
     models::transformer::Transformer,
-    ops::{AdamStep, SmoothedLoss, adam_update},
+    ops::{AdamStep, Precision, SmoothedLoss, adam_update},
     parameters,
     pass::Pass,
 };
@@ -70,7 +70,7 @@ fn two_looks_without_dropout_are_one_look_and_with_dropout_they_disagree() {
     let once = value(batch_loss(&model, &batch, 0.1, &mut Pass::evaluation()));
     let calm = twice(5.0, &mut Pass::evaluation());
     assert!((once - calm).abs() < 1e-4 * once, "{once} and {calm}");
-    let noisy = |weight| twice(weight, &mut Pass::training(1, 1));
+    let noisy = |weight| twice(weight, &mut Pass::training(1, 1, Precision::F32));
     assert!(
         noisy(5.0) > noisy(0.0) + 0.01,
         "{} {}",
@@ -176,8 +176,9 @@ fn muon_matches_pytorch() {
         for (i, gradient) in case["gradients"].as_array().unwrap().iter().enumerate() {
             let rule = rule(&fixture, i, fixture["weight_decay"].as_f64().unwrap());
             let before = parameters::to_vec(&values);
+            let gradient = tensor(floats(gradient));
             (values, momentum) =
-                muon_update(values, tensor(floats(gradient)), momentum, shape, &rule);
+                muon_update(values, gradient, momentum, shape, &rule, Precision::F32);
             let expected = floats(&case["parameters_after_step"][i]);
             let largest = before
                 .iter()

@@ -44,7 +44,7 @@ impl Transformer {
         let pass = &mut Pass::inspection();
         let memory = self.encode(pad_rows(&[source], &device), pass);
         let decoded = self.decode(pad_rows(&[read], &device), &memory, pass);
-        let log_probs = numbers(self.log_probs(decoded.hidden));
+        let log_probs = numbers(self.log_probs(decoded.hidden, pass));
         let vocab = log_probs.len() / written.len();
         let steps = log_probs.chunks(vocab).zip(&written);
         Inspection {

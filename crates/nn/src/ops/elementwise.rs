@@ -1,4 +1,4 @@
-//! The two places where a bias, a ReLU, dropout and a sum follow each other, each in one pass over memory.
+//! Elementwise operations between matrix products: bias, ReLU, dropout and sums, in one pass over memory.
 //!
 //! [`bias_relu_dropout`] stands inside the feed-forward layer, [`dropout_add`] at every residual
 //! connection. Both are bound by memory, so half the passes is half the time.
@@ -14,14 +14,19 @@ use super::{
     fused::{CpuOp, apply, contiguous, on_cpu, tensor_like, total},
     simd::simd,
 };
-use crate::noise::Noise;
+use crate::random::Keys;
 
 /// `dropout(max(0, x + bias))` for `x` `[rows, width]`, `bias` `[width]`.
-pub fn bias_relu_dropout(x: Tensor<2>, bias: Tensor<1>, rate: f64, noise: &mut Noise) -> Tensor<2> {
+pub fn bias_relu_dropout(
+    x: Tensor<2>,
+    bias: Tensor<1>,
+    rate: f64,
+    keys: &mut Option<Keys>,
+) -> Tensor<2> {
     if !on_cpu(&x.device()) {
-        return dropout(relu(x + bias.unsqueeze()), rate, noise);
+        return dropout(relu(x + bias.unsqueeze()), rate, keys);
     }
-    let pattern = Pattern::draw(rate, noise);
+    let pattern = Pattern::draw(rate, keys);
     let tracked = x.is_autodiff();
     apply(
         BiasRelu(pattern),
@@ -31,11 +36,11 @@ pub fn bias_relu_dropout(x: Tensor<2>, bias: Tensor<1>, rate: f64, noise: &mut N
 }
 
 /// `x + dropout(y)` for tensors of one shape.
-pub fn dropout_add(x: Tensor<3>, y: Tensor<3>, rate: f64, noise: &mut Noise) -> Tensor<3> {
+pub fn dropout_add(x: Tensor<3>, y: Tensor<3>, rate: f64, keys: &mut Option<Keys>) -> Tensor<3> {
     if !on_cpu(&x.device()) {
-        return x + dropout(y, rate, noise);
+        return x + dropout(y, rate, keys);
     }
-    let pattern = Pattern::draw(rate, noise);
+    let pattern = Pattern::draw(rate, keys);
     let tracked = x.is_autodiff();
     apply(
         Add(pattern),
@@ -169,19 +174,19 @@ mod tests {
             rows in 1usize..80, width in 1usize..70, seed in 0u64..1000, dropped in proptest::bool::ANY,
         ) {
             let rate = if dropped { 0.3 } else { 0.0 };
-            let noise = || Noise::for_batch(seed, 3);
+            let keys = || Some(Keys::new(seed, 3));
             assert_same_gradients(
                 [random([rows, width], seed), random([width], seed + 1)],
-                |[x, b]| bias_relu_dropout(x.reshape([rows, width]), b.reshape([width]), rate, &mut noise()),
+                |[x, b]| bias_relu_dropout(x.reshape([rows, width]), b.reshape([width]), rate, &mut keys()),
                 |[x, b]| {
                     let sum = x.reshape([rows, width]) + b.reshape([1, width]);
-                    dropout(relu(sum), rate, &mut noise())
+                    dropout(relu(sum), rate, &mut keys())
                 },
             );
             assert_same_gradients(
                 [random([rows, width], seed), random([rows, width], seed + 1)],
-                |[x, y]| dropout_add(x.reshape([1, rows, width]), y.reshape([1, rows, width]), rate, &mut noise()),
-                |[x, y]| x.reshape([1, rows, width]) + dropout(y.reshape([1, rows, width]), rate, &mut noise()),
+                |[x, y]| dropout_add(x.reshape([1, rows, width]), y.reshape([1, rows, width]), rate, &mut keys()),
+                |[x, y]| x.reshape([1, rows, width]) + dropout(y.reshape([1, rows, width]), rate, &mut keys()),
             );
         }
     }

@@ -1,17 +1,17 @@
-//! The matrix nearest to a given one that turns without stretching: all singular values become 1.
+//! Orthogonalizes a matrix: all singular values become 1.
 //!
 //! Five steps of a Newton-Schulz iteration instead of a singular value decomposition: matrix products
 //! only. Its coefficients (Jordan et al. 2024, "Muon") give up exactness for speed: singular values end
-//! between about 0.7 and 1.2, which an optimiser does not notice. On the CPU the products are those of
+//! between about 0.7 and 1.2, which an optimizer does not notice. On the CPU the products are those of
 //! [`super::matrix`], which may be in bf16: accuracy is not needed here.
-//! Neighbour: `attentive-train`'s Muon.
+//! Neighbor: `attentive-train`'s Muon.
 
 use burn::{backend::Flex, tensor::Tensor};
 
 use super::{
     adam::primitive,
     fused::on_cpu,
-    matrix::{Matrix, Precision, add_product, precision, product},
+    matrix::{Matrix, Precision, add_product, product},
 };
 
 const STEPS: usize = 5;
@@ -22,8 +22,8 @@ const B: f64 = -4.7750;
 const C: f64 = 2.0315;
 
 /// The matrix of this shape `[rows, columns]`, flattened, with all its singular values moved near 1; a
-/// matrix of zeros stays so. See [`super::with_precision`] for the products.
-pub fn orthogonalised(matrix: Tensor<1>, shape: [usize; 2]) -> Tensor<1> {
+/// matrix of zeros stays so.
+pub fn orthogonalize(matrix: Tensor<1>, shape: [usize; 2], precision: Precision) -> Tensor<1> {
     let norm = matrix
         .clone()
         .powf_scalar(2.0)
@@ -35,7 +35,7 @@ pub fn orthogonalised(matrix: Tensor<1>, shape: [usize; 2]) -> Tensor<1> {
         return composed(matrix.reshape(shape)).reshape([shape[0] * shape[1]]);
     }
     let mut matrix = primitive(matrix);
-    fused(matrix.storage_mut::<f32>(), shape, precision());
+    fused(matrix.storage_mut::<f32>(), shape, precision);
     Tensor::from_primitive::<Flex>(matrix)
 }
 
@@ -59,9 +59,10 @@ fn fused(x: &mut [f32], [rows, columns]: [usize; 2], precision: Precision) {
         let old = x.to_vec();
         let whole = by_rows(&old, rows, columns);
         // The smaller of the two squares: [rows, rows] or [columns, columns].
-        let square = match tall {
-            true => product(whole.transposed(), whole, precision),
-            false => product(whole, whole.transposed(), precision),
+        let square = if tall {
+            product(whole.transposed(), whole, precision)
+        } else {
+            product(whole, whole.transposed(), precision)
         };
         let side = rows.min(columns);
         let square = by_rows(&square, side, side);
@@ -71,9 +72,10 @@ fn fused(x: &mut [f32], [rows, columns]: [usize; 2], precision: Precision) {
         }
         let mixed = by_rows(&mixed, side, side);
         x.iter_mut().for_each(|value| *value *= A as f32);
-        match tall {
-            true => add_product(x, whole, mixed, precision),
-            false => add_product(x, mixed, whole, precision),
+        if tall {
+            add_product(x, whole, mixed, precision);
+        } else {
+            add_product(x, mixed, whole, precision);
         }
     }
 }
@@ -91,10 +93,7 @@ fn by_rows(values: &[f32], rows: usize, columns: usize) -> Matrix<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::{
-        check::{floats, random, with_composed_forms},
-        with_precision,
-    };
+    use crate::ops::check::{floats, random, with_composed_forms};
     use burn::tensor::{Device, TensorData};
 
     const SHAPES: [[usize; 2]; 4] = [[8, 32], [32, 8], [16, 16], [256, 100]];
@@ -107,13 +106,18 @@ mod tests {
         Tensor::from_data(TensorData::new(values, [rows * columns]), &Device::flex())
     }
 
+    fn f32(matrix: Tensor<1>, shape: [usize; 2]) -> Tensor<1> {
+        orthogonalize(matrix, shape, Precision::F32)
+    }
+
     #[test]
     fn singular_values_end_near_one() {
         for shape in SHAPES {
-            let turned = orthogonalised(matrix(shape, 1.0), shape).reshape(shape);
-            let short = match shape[0] > shape[1] {
-                true => turned.transpose(),
-                false => turned,
+            let result = f32(matrix(shape, 1.0), shape).reshape(shape);
+            let short = if shape[0] > shape[1] {
+                result.transpose()
+            } else {
+                result
             };
             // The trace of the square is the sum of the squares of the singular values.
             let trace: f32 = floats(short.clone().powf_scalar(2.0).sum())[0];
@@ -131,11 +135,10 @@ mod tests {
     #[test]
     fn the_products_of_the_cpu_give_what_tensors_give() {
         for shape in SHAPES {
-            let fused = floats(orthogonalised(matrix(shape, 1.0), shape));
-            let tensors = with_composed_forms(|| floats(orthogonalised(matrix(shape, 1.0), shape)));
-            let short = with_precision(Precision::Bf16, || {
-                floats(orthogonalised(matrix(shape, 1.0), shape))
-            });
+            let fused = floats(f32(matrix(shape, 1.0), shape));
+            let tensors = with_composed_forms(|| floats(f32(matrix(shape, 1.0), shape)));
+            let short = orthogonalize(matrix(shape, 1.0), shape, Precision::Bf16);
+            let short = floats(short);
             for ((f, t), b) in fused.iter().zip(&tensors).zip(&short) {
                 assert!((f - t).abs() < 1e-4, "{shape:?}: {f} and {t}");
                 assert!((b - t).abs() < 0.05, "{shape:?}: {b} and {t}");
@@ -146,12 +149,12 @@ mod tests {
     #[test]
     fn the_size_of_the_matrix_does_not_matter_and_zero_stays_zero() {
         let shape = [4, 6];
-        let small = floats(orthogonalised(matrix(shape, 1e-3), shape));
-        let large = floats(orthogonalised(matrix(shape, 1.0), shape));
+        let small = floats(f32(matrix(shape, 1e-3), shape));
+        let large = floats(f32(matrix(shape, 1.0), shape));
         for (a, b) in small.iter().zip(large) {
             assert!((a - b).abs() < 1e-2, "{a} and {b}");
         }
-        let zero = floats(orthogonalised(matrix(shape, 0.0), shape));
+        let zero = floats(f32(matrix(shape, 0.0), shape));
         assert!(zero.iter().all(|value| *value == 0.0));
     }
 }

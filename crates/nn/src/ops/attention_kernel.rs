@@ -1,19 +1,19 @@
-//! One vector against many rows, in whole registers: the inner loops of attention.
+//! The inner loops of attention: products of one vector with many rows, in whole registers.
 //!
-//! Inlined into `simd!` bodies, which decide the instruction set. Neighbour: [`super::attention`].
+//! Inlined into `simd!` bodies, which decide the instruction set. Neighbor: [`super::attention`].
 
 use super::simd::LANES;
 
-/// The keys or values of one head turned round, `[head_dim, padded]`: products with all of them then fill
+/// The keys or values of one head transposed, `[head_dim, padded]`, so that products with all of them fill
 /// whole vectors.
-pub(super) struct Turned {
+pub(super) struct Transposed {
     columns: Vec<f32>,
     key_len: usize,
-    /// The number of keys, rounded up to whole vectors; what is too much is zero.
+    /// The number of keys, rounded up to whole vectors; the padding is zero.
     pub(super) padded: usize,
 }
 
-impl Turned {
+impl Transposed {
     #[inline(always)]
     pub(super) fn new(key_len: usize, head_dim: usize) -> Self {
         let padded = key_len.next_multiple_of(LANES);
@@ -26,7 +26,7 @@ impl Turned {
 
     /// Takes the first columns of `rows`, which lie `step` apart.
     #[inline(always)]
-    pub(super) fn turn(&mut self, rows: &[f32], step: usize) {
+    pub(super) fn load(&mut self, rows: &[f32], step: usize) {
         for (d, column) in self.columns.chunks_exact_mut(self.padded).enumerate() {
             for (j, value) in column[..self.key_len].iter_mut().enumerate() {
                 *value = rows[j * step + d];

@@ -1,11 +1,11 @@
-//! Label-smoothed loss straight from logits (§5.4; SPEC section 2).
+//! Label-smoothed loss straight from logits (§5.4).
 //!
 //! The smoothed target puts `1 - epsilon` on the true word, `epsilon / (V - 2)` on every other word and
 //! nothing on padding; rows whose true word is padding count nothing. The objective is the KL
 //! divergence to that target, summed; `epsilon = 0` is plain cross-entropy.
 //! Composed, the log-probabilities of a batch (a hundred megabytes) are written and read several times;
 //! fused, each row is read twice and its gradient overwrites it.
-//! Neighbours: the trainer divides by the number of tokens.
+//! Neighbors: the trainer divides by the number of tokens.
 
 use attentive_text::special::PAD;
 use burn::{
@@ -108,22 +108,22 @@ impl CpuOp<1> for FusedLoss {
         let rows = self.targets.len();
         let vocab = logits.storage::<f32>().len() / rows;
         let entropy = self.smoothing.negative_entropy(vocab);
-        let mut normalisers = vec![0.0f32; rows];
+        let mut normalizers = vec![0.0f32; rows];
         let partial: Vec<[f64; 2]> = logits
             .storage::<f32>()
             .par_chunks(ROWS * vocab)
             .zip(self.targets.par_chunks(ROWS))
-            .zip(normalisers.par_chunks_mut(ROWS))
-            .map(|((logits, targets), normalisers)| {
+            .zip(normalizers.par_chunks_mut(ROWS))
+            .map(|((logits, targets), normalizers)| {
                 let mut sums = [0.0f64; 2];
-                for ((row, target), normaliser) in
-                    logits.chunks(vocab).zip(targets).zip(normalisers)
+                for ((row, target), normalizer) in
+                    logits.chunks(vocab).zip(targets).zip(normalizers)
                 {
                     if *target == PAD {
                         continue;
                     }
                     let (log_sum, total) = read_row(row);
-                    *normaliser = log_sum;
+                    *normalizer = log_sum;
                     let log_sum = f64::from(log_sum);
                     let truth = f64::from(row[*target as usize]) - log_sum;
                     let pad = f64::from(row[PAD as usize]) - log_sum;
@@ -142,12 +142,12 @@ impl CpuOp<1> for FusedLoss {
             .iter()
             .fold([0.0; 2], |a, b| [a[0] + b[0], a[1] + b[1]]);
         let output = TensorData::new(sums.map(|sum| sum as f32).to_vec(), [2]);
-        (FlexTensor::from_data(output), (logits, normalisers))
+        (FlexTensor::from_data(output), (logits, normalizers))
     }
 
     fn backward(
         &self,
-        (mut logits, normalisers): Self::Saved,
+        (mut logits, normalizers): Self::Saved,
         gradient: FlexTensor,
     ) -> [FlexTensor; 1] {
         let gradient = contiguous(gradient).storage::<f32>()[0];
@@ -158,10 +158,10 @@ impl CpuOp<1> for FusedLoss {
             .storage_mut::<f32>()
             .par_chunks_mut(ROWS * vocab)
             .zip(self.targets.par_chunks(ROWS))
-            .zip(normalisers.par_chunks(ROWS))
-            .for_each(|((logits, targets), normalisers)| {
+            .zip(normalizers.par_chunks(ROWS))
+            .for_each(|((logits, targets), normalizers)| {
                 for ((row, target), log_sum) in
-                    logits.chunks_mut(vocab).zip(targets).zip(normalisers)
+                    logits.chunks_mut(vocab).zip(targets).zip(normalizers)
                 {
                     if *target == PAD {
                         row.fill(0.0);
@@ -204,12 +204,12 @@ mod tests {
     fn the_loss_is_the_divergence_from_the_smoothed_target() {
         let logits = [0.3f64, -1.0, 0.7, 2.0, 0.1];
         let target = [0.4f64 / 3.0, 0.6, 0.0, 0.4 / 3.0, 0.4 / 3.0]; // true word 1, padding 2
-        let normaliser = logits.iter().map(|l| l.exp()).sum::<f64>().ln();
+        let normalizer = logits.iter().map(|l| l.exp()).sum::<f64>().ln();
         let expected: f64 = target
             .iter()
             .zip(&logits)
             .filter(|(t, _)| **t > 0.0)
-            .map(|(t, l)| t * (t.ln() - (l - normaliser)))
+            .map(|(t, l)| t * (t.ln() - (l - normalizer)))
             .sum();
         let rows: Vec<f32> = logits.iter().chain(&logits).map(|l| *l as f32).collect();
         let logits = Tensor::<2>::from_data(TensorData::new(rows, [2, 5]), &Device::flex());
@@ -217,7 +217,7 @@ mod tests {
         let loss = smoothed_loss(logits, &[1, PAD], 0.4);
         assert!((f64::from(loss.objective.into_scalar::<f32>()) - expected).abs() < 1e-5);
         let cross_entropy = f64::from(loss.cross_entropy.into_scalar::<f32>());
-        assert!((cross_entropy - (normaliser + 1.0)).abs() < 1e-5);
+        assert!((cross_entropy - (normalizer + 1.0)).abs() < 1e-5);
     }
 
     proptest! {
