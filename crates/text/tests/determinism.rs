@@ -40,7 +40,11 @@ fn train_all_into(folder: &Path) {
             lowercase: false,
         };
         let tokenizer = Tokenizer::train(&options, &mut text.iter().map(String::as_str)).unwrap();
-        tokenizer.save(folder.join(format!("{kind}.json"))).unwrap();
+        std::fs::write(
+            folder.join(format!("{kind}.json")),
+            tokenizer.to_bytes().unwrap(),
+        )
+        .unwrap();
     }
 }
 

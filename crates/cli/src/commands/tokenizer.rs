@@ -136,7 +136,9 @@ fn train(args: &TrainArgs, terminal: &Terminal) -> anyhow::Result<()> {
     }
     terminal.note(format_args!("learning from {} lines", count(lines.len())));
     let tokenizer = Tokenizer::train(&options, &mut lines.iter().map(String::as_str))?;
-    tokenizer.save(&args.out)?;
+    let mut output = Output::open(Some(&args.out))?;
+    output.write_all(&tokenizer.to_bytes()?)?;
+    output.finish()?;
     let (kind, size) = (tokenizer.kind(), count(tokenizer.vocab_size()));
     terminal.note(format_args!(
         "wrote {}: {kind}, {size} tokens",

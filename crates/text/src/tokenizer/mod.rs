@@ -56,7 +56,7 @@ impl Tokenizer {
         }))
     }
 
-    /// Loads a tokenizer that [`Tokenizer::save`] wrote, or a SentencePiece `.model` or `.spm` file.
+    /// Loads a file of [`Tokenizer::to_bytes`], or a SentencePiece `.model` or `.spm` file.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         file::load(path.as_ref())
     }
@@ -64,11 +64,6 @@ impl Tokenizer {
     /// As [`Tokenizer::load`], from bytes that are in memory already; errors call them `name`.
     pub fn from_bytes(bytes: &[u8], name: impl AsRef<Path>) -> Result<Self> {
         file::from_bytes(bytes, name.as_ref())
-    }
-
-    /// Writes [`Tokenizer::to_bytes`] to a file.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        file::save(path.as_ref(), &self.to_bytes()?)
     }
 
     /// The tokenizer as one file: JSON, or a SentencePiece file as it was read. Subword kinds are
