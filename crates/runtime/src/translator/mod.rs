@@ -45,7 +45,7 @@ use std::sync::Arc;
 
 use crate::cpu::{Compute, CpuModel};
 use crate::error::Result;
-use crate::search::{Hypothesis, SearchModel, SearchOptions, search, search_after};
+use crate::search::{Hypothesis, Request, SearchModel, SearchOptions, search};
 use attentive_model::ModelError;
 use attentive_model::directory::{ModelDir, Tokenizers};
 
@@ -168,20 +168,21 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
 
         let lengths = sources
             .iter()
-            .map(|s| s.as_ref().map_or(0, |s| s.tokens.len()));
+            .map(|s| s.as_ref().map_or(0, |s| s.request.source.len()));
         self.in_batches(lengths, Translation::empty(), |batch| {
             let sources: Vec<&Source> = batch.iter().filter_map(|&i| sources[i].as_ref()).collect();
             self.translate_batch(&sources)
         })
     }
 
-    /// From tokens to tokens, for whoever cuts text in another way: the hypotheses of each source,
-    /// best first. Sources end in `</s>`; an empty one has no hypotheses. Nothing is cut, and
-    /// circles are not noticed.
-    pub fn translate_tokens(&self, sources: &[Vec<u32>]) -> Vec<Vec<Hypothesis>> {
-        self.in_batches(sources.iter().map(Vec::len), Vec::new(), |batch| {
-            let sources: Vec<Vec<u32>> = batch.iter().map(|&i| sources[i].clone()).collect();
-            search(&*self.model, &sources, &self.options.search)
+    /// From tokens to tokens, for whoever has a tokenizer of their own: the hypotheses of each request,
+    /// best first. One with an empty source has no hypotheses. Nothing is cut, and repetition is not
+    /// detected.
+    pub fn translate_tokens(&self, requests: &[Request]) -> Vec<Vec<Hypothesis>> {
+        let lengths = requests.iter().map(|request| request.source.len());
+        self.in_batches(lengths, Vec::new(), |batch| {
+            let requests: Vec<&Request> = batch.iter().map(|&i| &requests[i]).collect();
+            search(&*self.model, &requests, &self.options.search)
         })
     }
 
@@ -280,9 +281,8 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
     }
 
     fn search(&self, sources: &[&Source], options: &SearchOptions) -> Vec<Vec<Hypothesis>> {
-        let tokens: Vec<Vec<u32>> = sources.iter().map(|source| source.tokens.clone()).collect();
-        let prefixes: Vec<Vec<u32>> = sources.iter().map(|source| source.prefix.clone()).collect();
-        search_after(&*self.model, &tokens, &prefixes, options)
+        let requests: Vec<&Request> = sources.iter().map(|source| &source.request).collect();
+        search(&*self.model, &requests, options)
     }
 
     fn went_in_circles(&self, source: &Source, hypotheses: &[Hypothesis]) -> bool {
@@ -294,7 +294,7 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
             && hypotheses
                 .first()
                 .is_some_and(|best| repetition::has_loop(&best.tokens))
-            && !repetition::has_loop(&source.tokens)
+            && !repetition::has_loop(&source.request.source)
     }
 
     /// Tokens -> text.
@@ -333,7 +333,7 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
     }
 
     fn alignment(&self, source: &Source, target: &[u32]) -> Option<Vec<(usize, usize)>> {
-        let weights = self.model.cross_attention(&source.tokens, target)?;
+        let weights = self.model.cross_attention(&source.request.source, target)?;
         let src_words = source.words.as_deref().unwrap_or_default();
         let tgt_words = alignment::words_of(&self.tokenizers.tgt, target, None);
         Some(alignment::links(&weights, src_words, &tgt_words))

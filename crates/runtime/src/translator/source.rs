@@ -2,11 +2,12 @@
 
 use std::cmp::Reverse;
 
-use attentive_text::special::{EOS, UNK};
+use attentive_model::directory::Tokenizers;
+use attentive_text::special::{UNK, source_ids};
 
 use super::alignment;
 use super::options::TranslatorOptions;
-use attentive_model::directory::Tokenizers;
+use crate::search::Request;
 
 /// What can be translated: a text, or a text [`WithPrefix`].
 pub trait Line {
@@ -45,10 +46,7 @@ impl Line for WithPrefix {
 
 /// A line as tokens.
 pub(super) struct Source {
-    /// The tokens, `</s>` included.
-    pub tokens: Vec<u32>,
-    /// The tokens that the target must start with.
-    pub prefix: Vec<u32>,
+    pub request: Request,
     /// How many tokens were cut off.
     pub cut: usize,
     /// How many tokens the vocabulary does not know.
@@ -78,10 +76,11 @@ impl Source {
         let cut = tokens.len().saturating_sub(options.max_source_tokens - 1);
         tokens.truncate(tokens.len() - cut);
         let unknown = tokens.iter().filter(|&&token| token == UNK).count();
-        tokens.push(EOS);
         Some(Self {
-            tokens,
-            prefix: tokenizers.tgt.encode(line.prefix().trim()),
+            request: Request {
+                prefix: tokenizers.tgt.encode(line.prefix().trim()),
+                ..Request::new(source_ids(tokens))
+            },
             cut,
             unknown,
             words,
