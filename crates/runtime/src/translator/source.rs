@@ -48,7 +48,7 @@ impl Line for WithPrefix {
 pub(super) struct Source {
     pub request: Request,
     /// How many tokens were cut off.
-    pub cut: usize,
+    pub truncated: usize,
     /// How many tokens the vocabulary does not know.
     pub unknown: usize,
     /// Which word each token belongs to, if alignments were asked for.
@@ -73,15 +73,15 @@ impl Source {
         let words = options
             .alignments
             .then(|| alignment::words_of(&tokenizers.src, &tokens, Some(text)));
-        let cut = tokens.len().saturating_sub(options.max_source_tokens - 1);
-        tokens.truncate(tokens.len() - cut);
+        let truncated = tokens.len().saturating_sub(options.max_source_tokens - 1);
+        tokens.truncate(tokens.len() - truncated);
         let unknown = tokens.iter().filter(|&&token| token == UNK).count();
         Some(Self {
             request: Request {
                 prefix: tokenizers.tgt.encode(line.prefix().trim()),
                 ..Request::new(source_ids(tokens))
             },
-            cut,
+            truncated,
             unknown,
             words,
         })
