@@ -10,7 +10,7 @@ use std::sync::Arc;
 use attentive_model::directory::Tokenizers;
 use attentive_text::lines::{is_blank, read_lines};
 use attentive_text::parallel::ParallelCorpus;
-use attentive_text::special::{BOS, EOS, UNK};
+use attentive_text::special::{UNK, source_ids, target_ids};
 use attentive_text::tokenizer::Tokenizer;
 use rayon::prelude::*;
 
@@ -325,7 +325,7 @@ fn encode(
         ..Report::default()
     };
     let mut pairs = Vec::with_capacity(encoded.len());
-    for (index, (mut src, tgt)) in encoded.into_iter().enumerate() {
+    for (index, (src, tgt)) in encoded.into_iter().enumerate() {
         if src.is_empty() || tgt.is_empty() {
             report.empty += 1;
             continue;
@@ -341,18 +341,18 @@ fn encode(
         report.tgt_unknown += unknown(&tgt);
         report.src_tokens += src.len() + 1;
         report.tgt_tokens += tgt.len() + 1;
-        src.push(EOS);
-        let mut framed = Vec::with_capacity(tgt.len() + 2);
-        framed.push(BOS);
-        framed.extend(tgt);
-        framed.push(EOS);
-        pairs.push(Pair { src, tgt: framed });
+        pairs.push(Pair {
+            src: source_ids(src),
+            tgt: target_ids(&tgt),
+        });
     }
     (pairs, report)
 }
 
 #[cfg(test)]
 mod tests {
+    use attentive_text::special::{BOS, EOS};
+
     use super::*;
 
     fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {

@@ -9,7 +9,7 @@ use attentive_runtime::{
     search::SearchOptions,
     translator::{Translator, TranslatorOptions},
 };
-use attentive_text::special::{BOS, EOS};
+use attentive_text::special::{source_ids, target_ids};
 
 use crate::{
     Result,
@@ -56,16 +56,9 @@ pub fn evaluate(
     let pairs: Vec<Pair> = src
         .iter()
         .zip(tgt)
-        .map(|(src, tgt)| {
-            let mut source = tokenizers.src.encode(src);
-            source.push(EOS);
-            let mut target = vec![BOS];
-            target.extend(tokenizers.tgt.encode(tgt));
-            target.push(EOS);
-            Pair {
-                src: source,
-                tgt: target,
-            }
+        .map(|(src, tgt)| Pair {
+            src: source_ids(tokenizers.src.encode(src)),
+            tgt: target_ids(&tokenizers.tgt.encode(tgt)),
         })
         .filter(|pair| pair.src.len() > 1 && pair.tgt.len() > 2)
         .filter(|pair| pair.src.len() <= limit && pair.tgt.len() <= limit)
