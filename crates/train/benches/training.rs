@@ -16,10 +16,10 @@ use attentive_nn::{
 };
 use attentive_train::{
     Recipe,
-    batches::{Batch, Budget, plan},
-    corpus::CorpusText,
-    forward::batch_loss,
-    optimizer::{Optimizer, Step, global_norm},
+    data::batches::{Batch, Budget, plan},
+    data::corpus::CorpusText,
+    optim::optimizer::{Optimizer, Step, global_norm},
+    task::translation::batch_loss,
 };
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! Writing so that a crash, a power cut or a full disk leaves either the old or the new, never half.
 //!
 //! Everything that a run writes goes through here: aside first, synced, then renamed into place, and
-//! the folder synced too, since a rename lives in the folder. Used by [`crate::checkpoint`],
-//! [`crate::run_dir`] and [`crate::metrics_log`].
+//! the folder synced too, since a rename lives in the folder. Used by [`crate::run::checkpoint`],
+//! [`crate::run::directory`] and [`crate::run::log`].
 
 use std::error::Error;
 use std::fs::{self, File, OpenOptions};

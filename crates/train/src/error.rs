@@ -7,7 +7,7 @@ use attentive_nn::error::NnError;
 use attentive_runtime::error::RuntimeError;
 use attentive_text::error::TextError;
 
-use crate::corpus::Report;
+use crate::data::corpus::Report;
 use crate::durable::{self, StorageError};
 use crate::recipe::RecipeError;
 

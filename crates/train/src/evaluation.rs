@@ -13,10 +13,10 @@ use attentive_text::special::{BOS, EOS};
 
 use crate::{
     Result,
-    batches::{Batch, Budget, plan_in_order},
-    corpus::Pair,
+    data::batches::{Batch, Budget, plan_in_order},
+    data::corpus::Pair,
     events::Sample,
-    forward::batch_loss,
+    task::translation::batch_loss,
 };
 
 /// What teacher forcing says about a model.

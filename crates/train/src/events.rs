@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::corpus::Report;
+use crate::data::corpus::Report;
 
 /// Receives what happens in a run, in order.
 pub trait Observer {

@@ -4,9 +4,10 @@
 //! clipping -> Adam -> (validation, checkpoint) -> next batch. The loop's whole state is a
 //! [`Snapshot`]; what it does next depends on nothing else, so a run that was stopped anywhere
 //! continues bit by bit. Neighbours: `start.rs` opens or resumes the run, [`crate::evaluation`]
-//! judges the model, [`crate::snapshot`] stores it.
+//! judges the model, [`crate::run::snapshot`] stores it.
 
 mod reports;
+pub(crate) mod start;
 mod validation;
 
 use std::{
@@ -23,16 +24,16 @@ use burn::tensor::Device;
 
 use crate::{
     Recipe, Result, TrainError,
-    batches::{self, Batch, Budget},
-    corpus::Pair,
+    data::batches::{self, Batch, Budget},
+    data::corpus::Pair,
     events::{EpochReport, Event, Observer, Outcome, StepReport},
-    forward::{agreement, batch_loss, batch_loss_twice, smoothing},
-    manifest::CheckpointKind,
-    optimizer::{Step, accumulate, clip_scale, global_norm},
-    run_dir::Link,
-    schedule::Schedule,
-    snapshot::Snapshot,
-    start::{Ready, prepare},
+    optim::optimizer::{Step, accumulate, clip_scale, global_norm},
+    optim::schedule::Schedule,
+    run::directory::Link,
+    run::manifest::CheckpointKind,
+    run::snapshot::Snapshot,
+    task::translation::{agreement, batch_loss, batch_loss_twice, smoothing},
+    trainer::start::{Ready, prepare},
 };
 
 /// What to train, where, on what, and how to be stopped.

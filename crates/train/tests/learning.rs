@@ -7,8 +7,8 @@ use attentive_nn::models::transformer::Transformer;
 use attentive_runtime::translator::{Translator, TranslatorOptions};
 use attentive_train::{
     Recipe,
+    data::synthetic,
     events::{Event, Observer},
-    synthetic,
     trainer::{Session, train},
 };
 use burn::tensor::Device;

@@ -180,7 +180,7 @@ fn a_run_continued_within_an_accumulation_goes_on_with_its_gradients() {
     )
     .0
     .unwrap();
-    let state = attentive_train::state::TrainState::load(&pieces.join("last")).unwrap();
+    let state = attentive_train::run::state::TrainState::load(&pieces.join("last")).unwrap();
     assert!(
         state.step > 0 && state.micro_step > 0,
         "the epoch must end within an accumulation: {state:?}"
@@ -369,7 +369,8 @@ fn a_run_that_diverges_names_the_batch_stops_and_keeps_its_checkpoint() {
         "{warnings:?}"
     );
     // The bad steps were not applied: the newest checkpoint is that of the last good step.
-    let state = attentive_train::state::TrainState::load(&out.join("last")).unwrap();
+    let state = attentive_train::run::state::TrainState::load(&out.join("last")).unwrap();
     assert!(state.step >= 1 && state.bad_steps == 0);
-    attentive_train::checkpoint::verify(&std::fs::canonicalize(out.join("last")).unwrap()).unwrap();
+    attentive_train::run::checkpoint::verify(&std::fs::canonicalize(out.join("last")).unwrap())
+        .unwrap();
 }

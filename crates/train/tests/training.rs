@@ -8,11 +8,11 @@ use attentive_nn::{
     pass::Pass,
 };
 use attentive_train::{
-    batches::Batch,
-    corpus::Pair,
-    forward::{agreement, batch_loss, batch_loss_twice},
-    optimizer::{Gradients, accumulate, clip_scale, global_norm, muon_update},
+    data::batches::Batch,
+    data::corpus::Pair,
+    optim::optimizer::{Gradients, accumulate, clip_scale, global_norm, muon_update},
     recipe::Training,
+    task::translation::{agreement, batch_loss, batch_loss_twice},
 };
 use burn::tensor::{Device, Tensor, TensorData};
 use serde_json::Value;

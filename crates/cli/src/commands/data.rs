@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use attentive_train::data::synthetic;
 use attentive_train::recipe::{Synthetic, SyntheticTask};
-use attentive_train::synthetic;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::arguments::positive;

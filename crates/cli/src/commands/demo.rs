@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use attentive_runtime::translator::TranslatorOptions;
 use attentive_train::Recipe;
+use attentive_train::data::synthetic;
 use attentive_train::events::Outcome;
 use attentive_train::recipe::Synthetic;
-use attentive_train::synthetic;
 use clap::Args;
 
 use super::train::{Follower, train};

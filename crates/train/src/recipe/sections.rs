@@ -121,7 +121,7 @@ pub struct Model {
     pub norm_epsilon: f64,
 }
 
-/// `[augmentation]`: how often training sees a line in another form; see [`crate::augmentation`].
+/// `[augmentation]`: how often training sees a line in another form; see [`crate::data::augmentation`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Augmentation {
@@ -219,7 +219,7 @@ pub enum OptimizerKind {
     Muon,
 }
 
-/// `[schedule]`: the learning rate as a function of the step; see [`crate::schedule`].
+/// `[schedule]`: the learning rate as a function of the step; see [`crate::optim::schedule`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScheduleSection {

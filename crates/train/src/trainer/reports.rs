@@ -2,10 +2,10 @@
 
 use super::Trainer;
 use crate::{
-    batches,
-    corpus::Pair,
+    data::batches,
+    data::corpus::Pair,
     events::{Started, StepReport},
-    start::Ready,
+    trainer::start::Ready,
 };
 
 impl Trainer<'_> {

@@ -6,17 +6,16 @@ use attentive_nn::models::transformer::Transformer;
 
 use super::Trainer;
 use crate::{
-    Result,
-    average::average,
-    checkpoint::CheckpointWriter,
-    evaluation,
+    Result, evaluation,
     events::{Event, Observer, ValidationReport},
-    forward::smoothing,
-    manifest::CheckpointKind,
+    optim::average::average,
     recipe::BestBy,
-    run_dir::Link,
-    snapshot::write_model,
-    start::Ready,
+    run::checkpoint::CheckpointWriter,
+    run::directory::Link,
+    run::manifest::CheckpointKind,
+    run::snapshot::write_model,
+    task::translation::smoothing,
+    trainer::start::Ready,
 };
 
 impl Trainer<'_> {

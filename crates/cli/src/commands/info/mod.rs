@@ -14,9 +14,9 @@ use anyhow::Context;
 use attentive_model::directory::ModelDir;
 use attentive_text::Tokenizer;
 use attentive_train::Recipe;
-use attentive_train::checkpoint::Position;
 use attentive_train::recipe::BestBy;
-use attentive_train::state::TrainState;
+use attentive_train::run::checkpoint::Position;
+use attentive_train::run::state::TrainState;
 use clap::Args;
 use serde_json::{Value, json};
 

@@ -3,9 +3,9 @@
 use attentive_model::directory::ModelDir;
 use attentive_text::Tokenizer;
 use attentive_train::Recipe;
-use attentive_train::batches::Budget;
+use attentive_train::data::batches::Budget;
 use attentive_train::recipe::BestBy;
-use attentive_train::state::TrainState;
+use attentive_train::run::state::TrainState;
 use serde_json::Value;
 
 use super::{Description, Run};

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use attentive_nn::layers::positions::sinusoids;
 use attentive_pictures::plots;
 use attentive_train::Recipe;
+use attentive_train::optim::schedule::Schedule;
 use attentive_train::recipe::{ScheduleKind, ScheduleSection};
-use attentive_train::schedule::Schedule;
 use clap::Args;
 
 use super::PlotOutput;

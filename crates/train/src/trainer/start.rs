@@ -13,15 +13,15 @@ use burn::tensor::Device;
 
 use crate::{
     Recipe, Result, TrainError,
-    corpus::{Corpus, CorpusText},
+    data::corpus::{Corpus, CorpusText},
     durable,
-    ema::Ema,
     events::{Event, Observer},
-    metrics_log::MetricsLog,
-    optimizer::Optimizer,
-    run_dir::{Link, RunDir},
-    snapshot::Snapshot,
-    state::TrainState,
+    optim::ema::Ema,
+    optim::optimizer::Optimizer,
+    run::directory::{Link, RunDir},
+    run::log::MetricsLog,
+    run::snapshot::Snapshot,
+    run::state::TrainState,
     trainer::Session,
 };
 

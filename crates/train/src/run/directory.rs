@@ -6,15 +6,15 @@
 //! RUN/checkpoints/step-000123/   a complete checkpoint, itself a model directory
 //! RUN/best, RUN/last             links to two of them
 //! ```
-//! Checkpoints are written by [`crate::checkpoint`]; `attentive-runtime` opens `RUN` as a model.
+//! Checkpoints are written by [`crate::run::checkpoint`]; `attentive-runtime` opens `RUN` as a model.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::checkpoint::{self, Position};
 use crate::durable::{self, StorageError, TEMPORARY};
-use crate::manifest::{CheckpointKind, Manifest};
+use crate::run::checkpoint::{self, Position};
+use crate::run::manifest::{CheckpointKind, Manifest};
 
 /// A link in the folder of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -267,7 +267,7 @@ fn lock(run: &Path) -> Result<File, StorageError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkpoint::CheckpointWriter;
+    use crate::run::checkpoint::CheckpointWriter;
 
     fn run() -> (tempfile::TempDir, RunDir) {
         let dir = tempfile::tempdir().unwrap();

@@ -2,7 +2,7 @@
 //!
 //! Our own instead of burn-optim's: its clipping works per tensor, its state is filed under random ids
 //! that change with every start, and ours must continue bit by bit from a checkpoint.
-//! Neighbours: [`crate::trainer`] hands in summed gradients, [`crate::checkpoint`] stores the moments.
+//! Neighbours: [`crate::trainer`] hands in summed gradients, [`crate::run::checkpoint`] stores the moments.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! What a checkpoint consists of, with a checksum of every file.
 //!
 //! `manifest.json` is written last, so a folder that has one was complete; the checksums tell
-//! whether it still is. [`crate::checkpoint`] writes and checks it.
+//! whether it still is. [`crate::run::checkpoint`] writes and checks it.
 
 use std::fs::{self, File};
 use std::path::Path;

@@ -8,9 +8,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::Position;
+use crate::data::fingerprint::CorpusFingerprint;
 use crate::durable::StorageError;
-use crate::fingerprint::CorpusFingerprint;
+use crate::run::checkpoint::Position;
 
 /// The file's name in a checkpoint.
 pub const FILE_NAME: &str = "state.json";

@@ -2,12 +2,12 @@
 //!
 //! [`plan`] decides which pairs stand together, [`Batch::collect`] pads them. The plan is a pure
 //! function of seed and epoch, so that a continued run goes on with the very next batch. Pairs come
-//! from [`crate::corpus`], batches go to the trainer.
+//! from [`crate::data::corpus`], batches go to the trainer.
 
 use attentive_text::special::PAD;
 
-use crate::corpus::Pair;
-use crate::random::SplitMix64;
+use crate::data::corpus::Pair;
+use crate::data::random::SplitMix64;
 use crate::recipe::Training;
 
 /// How much goes into a batch.
@@ -237,7 +237,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::corpus::CorpusText;
+    use crate::data::corpus::CorpusText;
     use crate::recipe::Recipe;
 
     /// A pair with so many tokens on each side, `<s>` and `</s>` aside.

@@ -3,7 +3,7 @@
 //! `model.safetensors` holds the weights to translate with: the moving average if there is one.
 //! `optimizer.safetensors` holds what only training needs: both moments, gradients that wait for the
 //! rest of their accumulation, and the raw weights beside an average. f32 in, f32 out: nothing is lost.
-//! Neighbours: [`crate::trainer`] calls this, [`crate::checkpoint`] makes it durable.
+//! Neighbours: [`crate::trainer`] calls this, [`crate::run::checkpoint`] makes it durable.
 
 use std::{
     collections::BTreeMap,
@@ -23,12 +23,12 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 use crate::{
     Result,
-    checkpoint::CheckpointWriter,
-    ema::Ema,
-    manifest::CheckpointKind,
-    optimizer::{Gradients, Optimizer},
-    run_dir::RunDir,
-    state::{self, TrainState},
+    optim::ema::Ema,
+    optim::optimizer::{Gradients, Optimizer},
+    run::checkpoint::CheckpointWriter,
+    run::directory::RunDir,
+    run::manifest::CheckpointKind,
+    run::state::{self, TrainState},
 };
 
 /// Training's file beside the model's.

@@ -3,14 +3,14 @@
 //! [`CheckpointWriter::begin`] opens a folder aside, the trainer writes into it, and
 //! [`CheckpointWriter::commit`] syncs every file, adds the manifest and renames the folder into
 //! place. [`verify`] tells whether a checkpoint is still what was written. Which checkpoints a run
-//! has and keeps is [`crate::run_dir`].
+//! has and keeps is [`crate::run::directory`].
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::durable::{self, StorageError};
-use crate::manifest::{CheckpointKind, Manifest};
-use crate::run_dir::RunDir;
+use crate::run::directory::RunDir;
+use crate::run::manifest::{CheckpointKind, Manifest};
 
 /// Where training stands: so many optimiser steps, and so many batches towards the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 //!
 //! A continued run must be bitwise equal to an uninterrupted one, on any machine and with any later
 //! version of this program. Library generators may change their algorithm between versions, so what
-//! shuffles the batches ([`crate::batches`]) and writes the synthetic tasks ([`crate::synthetic`])
+//! shuffles the batches ([`crate::data::batches`]) and writes the synthetic tasks ([`crate::data::synthetic`])
 //! is SplitMix64 (Steele, Lea, Flood 2014), spelt out here.
 
 /// SplitMix64: 64 bits of state, one number per step.

@@ -1,6 +1,6 @@
 //! A batch of ids -> the loss: the one forward pass of training and validation.
 //!
-//! Neighbours: [`crate::batches`] makes the batch, `attentive_nn` computes, [`crate::trainer`] and
+//! Neighbours: [`crate::data::batches`] makes the batch, `attentive_nn` computes, [`crate::trainer`] and
 //! [`crate::evaluation`] use the sums.
 
 use attentive_nn::{
@@ -11,7 +11,7 @@ use attentive_nn::{
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use crate::{
-    batches::Batch,
+    data::batches::Batch,
     recipe::{LossKind, Training},
 };
 

@@ -2,7 +2,7 @@
 //!
 //! [`CorpusText::read`] reads what the recipe names and takes its fingerprint,
 //! [`CorpusText::train_tokenizers`] learns the vocabularies, [`CorpusText::encode`] turns every line
-//! into numbers and reports what was left out. The pairs go to [`crate::batches`].
+//! into numbers and reports what was left out. The pairs go to [`crate::data::batches`].
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use attentive_text::special::{BOS, EOS, UNK};
 use attentive_text::tokenizer::Tokenizer;
 use rayon::prelude::*;
 
+use crate::data::fingerprint::CorpusFingerprint;
+use crate::data::random::SplitMix64;
+use crate::data::synthetic;
 use crate::error::{Result, TrainError};
-use crate::fingerprint::CorpusFingerprint;
-use crate::random::SplitMix64;
 use crate::recipe::Recipe;
-use crate::synthetic;
 
 /// A sentence pair as numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,0 +1,3 @@
+//! What is learned: [`translation`].
+
+pub mod translation;
