@@ -16,7 +16,6 @@
 //! - [`error`] holds the one error type.
 
 pub mod data;
-pub mod durable;
 pub mod error;
 pub mod evaluation;
 pub mod events;

@@ -23,9 +23,10 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 use crate::{
     Result,
+    error::StorageError,
     optim::ema::Ema,
     optim::optimizer::{Gradients, Optimizer},
-    run::checkpoint::CheckpointWriter,
+    run::checkpoint,
     run::directory::RunDir,
     run::manifest::CheckpointKind,
     run::state::{self, TrainState},
@@ -33,6 +34,9 @@ use crate::{
 
 /// Training's file beside the model's.
 const TRAINING_FILE: &str = "optimizer.safetensors";
+
+/// The recipe that the checkpoint was made with.
+const RECIPE_FILE: &str = "recipe.toml";
 
 /// What training changes.
 #[derive(Debug, Clone)]
@@ -68,9 +72,9 @@ impl Snapshot {
         tokenizers: &Tokenizers,
         recipe: &str,
     ) -> Result<PathBuf> {
-        let writer = CheckpointWriter::begin(run, self.state.position(), kind)?;
-        let save = || -> Result<()> {
-            write_model(writer.path(), &self.model_to_use(), config, tokenizers)?;
+        let path = run.checkpoint_path(self.state.position());
+        checkpoint::write(&path, kind, |folder| {
+            write_model(folder, &self.model_to_use(), config, tokenizers)?;
             let mut tensors: Vec<(String, Vec<f32>)> = self
                 .optimizer
                 .state()
@@ -91,17 +95,21 @@ impl Snapshot {
                 tensors.iter().map(|(_, values)| [values.len()]).collect();
             let list = tensors.iter().zip(&shapes);
             Weights::write(
-                writer.path().join(TRAINING_FILE),
+                folder.join(TRAINING_FILE),
                 list.map(|((name, values), shape)| {
                     (name.as_str(), shape.as_slice(), values.as_slice())
                 }),
             )?;
-            writer.write("recipe.toml", recipe.as_bytes())?;
-            writer.write(state::FILE_NAME, self.state.to_json().as_bytes())?;
+            for (name, text) in [
+                (RECIPE_FILE, recipe),
+                (state::FILE_NAME, &self.state.to_json()),
+            ] {
+                let path = folder.join(name);
+                std::fs::write(&path, text).map_err(StorageError::io("write", &path))?;
+            }
             Ok(())
-        };
-        save().map_err(|error| error.while_writing(writer.path()))?;
-        Ok(writer.commit()?)
+        })?;
+        Ok(path)
     }
 
     /// Reads a checkpoint back; `device` has autodiff.

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::data::fingerprint::CorpusFingerprint;
-use crate::durable::StorageError;
+use crate::error::StorageError;
 use crate::run::checkpoint::Position;
 
 /// The file's name in a checkpoint.
@@ -102,8 +102,7 @@ impl TrainState {
     /// Reads `state.json` of a checkpoint.
     pub fn load(checkpoint: &Path) -> Result<Self, StorageError> {
         let path = checkpoint.join(FILE_NAME);
-        let text = std::fs::read_to_string(&path)
-            .map_err(|source| StorageError::io("read", &path, source))?;
+        let text = std::fs::read_to_string(&path).map_err(StorageError::io("read", &path))?;
         serde_json::from_str(&text).map_err(|error| StorageError::Damaged {
             path: checkpoint.to_owned(),
             problems: vec![format!("{FILE_NAME} cannot be understood ({error})")],

@@ -14,7 +14,6 @@ use burn::tensor::Device;
 use crate::{
     Recipe, Result, TrainError,
     data::corpus::{Corpus, CorpusText},
-    durable,
     events::{Event, Observer},
     optim::ema::Ema,
     optim::optimizer::Optimizer,
@@ -68,7 +67,7 @@ pub(crate) fn prepare(session: &Session<'_>, observer: &mut dyn Observer) -> Res
                 ..TrainState::default()
             },
         };
-        durable::write_file(&run.recipe_path(), recipe.to_toml().as_bytes())?;
+        run.write_recipe(recipe)?;
         let log = MetricsLog::create(&run.metrics_path())?;
         return Ok(Ready {
             run,
@@ -94,7 +93,7 @@ pub(crate) fn prepare(session: &Session<'_>, observer: &mut dyn Observer) -> Res
     observer.event(&Event::Preparing("encoding the corpus"));
     let corpus = text.encode(recipe, &tokenizers)?;
     let log = MetricsLog::resume(&run.metrics_path(), state.step, state.metrics_lines)?;
-    durable::write_file(&run.recipe_path(), recipe.to_toml().as_bytes())?;
+    run.write_recipe(recipe)?;
     if state.best_step == Some(state.step) {
         // The run may have ended between writing this checkpoint and calling it the best.
         run.point(Link::Best, &checkpoint)?;

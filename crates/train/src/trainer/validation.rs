@@ -10,7 +10,7 @@ use crate::{
     events::{Event, Observer, ValidationReport},
     optim::average::average,
     recipe::BestBy,
-    run::checkpoint::CheckpointWriter,
+    run::checkpoint,
     run::directory::Link,
     run::manifest::CheckpointKind,
     run::snapshot::write_model,
@@ -107,10 +107,10 @@ impl Trainer<'_> {
         let Some(model) = average(checkpoints, config, &self.session.device)? else {
             return Ok(());
         };
-        let writer = CheckpointWriter::begin_model(run, "average")?;
-        write_model(writer.path(), &model, config, tokenizers)
-            .map_err(|error| error.while_writing(writer.path()))?;
-        let folder = writer.commit()?;
+        let folder = run.path().join("average");
+        checkpoint::write(&folder, CheckpointKind::Model, |folder| {
+            write_model(folder, &model, config, tokenizers)
+        })?;
         observer.event(&Event::Saved(folder.clone()));
         if self.ready.corpus.val.is_empty() {
             return Ok(());
