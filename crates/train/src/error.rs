@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use attentive_model::ModelError;
 use attentive_nn::error::NnError;
+use attentive_nn::ops::Precision;
 use attentive_runtime::error::RuntimeError;
 use attentive_text::error::TextError;
 
@@ -52,10 +53,31 @@ pub enum TrainError {
         /// One sentence per difference.
         differences: Vec<String>,
     },
+    /// More processes than batches in a step.
+    #[error(
+        "`training.accumulate` ({batches}) must be at least the number of processes ({processes}): each of them \
+         computes a batch of every step. Raise it, and lower `training.batch_tokens` as much"
+    )]
+    TooManyProcesses {
+        /// How many.
+        processes: usize,
+        /// Batches in a step.
+        batches: usize,
+    },
+    /// The run would go on in another precision than it was begun with.
+    #[error("{}", other_precision(run, *before, *possible))]
+    OtherPrecision {
+        /// The run's folder.
+        run: PathBuf,
+        /// What it was begun with.
+        before: Precision,
+        /// Whether the device has it.
+        possible: bool,
+    },
     /// The recipe asks for a precision that the device does not have.
     #[error(
         "`training.precision` (\"bf16\") needs a CPU with bf16 products (AVX512-BF16), and {device} has none. \
-         Set it to \"f32\""
+         Set it to \"auto\" or \"f32\""
     )]
     Precision {
         /// The device, in words.
@@ -106,7 +128,7 @@ pub enum TrainError {
         differences.iter().map(|one| format!("\n  {one}")).collect::<String>()
     )]
     Changed {
-        /// `recipe`, `corpus` or `vocabulary`.
+        /// `recipe` or `corpus`.
         what: &'static str,
         /// The run's folder.
         run: PathBuf,
@@ -235,6 +257,26 @@ fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
+fn other_precision(run: &Path, before: Precision, possible: bool) -> String {
+    let run = run.display();
+    let name = match before {
+        Precision::F32 => "f32",
+        Precision::Bf16 => "bf16",
+    };
+    let remedy = if possible {
+        format!("Continue it with --set training.precision={name}.")
+    } else {
+        format!(
+            "Continue it on a CPU with {name} products, or begin another run with its weights: --set \
+             training.start_from={run}"
+        )
+    };
+    format!(
+        "the run {run} was begun with matrix products in {name}; in another precision it would not be the \
+         same run.\n{remedy}"
     )
 }
 

@@ -2,20 +2,23 @@
 //!
 //! ```text
 //! recipe -> data -> task -> optim -> run
-//!                \__ trainer __/
+//!           \______ trainer ______/
 //! ```
 //!
 //! - [`recipe`] reads and checks the TOML file that says everything about a run.
 //! - [`data`] turns text files, or a made-up task, into batches.
-//! - [`task`] is what is learned.
-//! - [`optim`] holds the optimizer, the learning-rate schedule and two averages of weights.
-//! - [`run`] keeps the run on the disk: folder, checkpoints, history.
-//! - [`trainer`] is the loop over all of these; [`events`] is what it tells while it runs, and
-//!   [`tensorboard`] writes that for TensorBoard too.
-//! - [`evaluation`] measures how good a model is.
+//! - [`task`] is what is learned: examples -> batch -> loss -> scores and samples. Translation is the first.
+//! - [`optim`] holds the optimizer, the learning-rate schedule, the moving average of the weights and
+//!   checkpoint averaging.
+//! - [`run`] keeps a run on the disk: its folder, checkpoints, state and history.
+//! - [`distributed`] is what processes that train together say to each other; one process is the first case.
+//! - [`trainer`] is the loop over all of these, for any task and any number of processes.
+//! - [`events`] is what the loop tells its caller while it runs; [`tensorboard`] writes that for TensorBoard.
+//! - [`evaluation`] measures a translation model: loss, perplexity, BLEU.
 //! - [`error`] holds the one error type.
 
 pub mod data;
+pub mod distributed;
 pub mod error;
 pub mod evaluation;
 pub mod events;
@@ -28,3 +31,10 @@ pub mod trainer;
 
 pub use error::{Result, TrainError};
 pub use recipe::Recipe;
+pub use trainer::Session;
+
+/// Trains what the recipe describes in this one process, until its end, early stopping or a request to stop.
+pub fn train(session: Session<'_>, observer: &mut dyn events::Observer) -> Result<events::Outcome> {
+    use {distributed::SingleProcess, task::translation::Translation};
+    trainer::train::<Translation>(session, &SingleProcess, observer)
+}

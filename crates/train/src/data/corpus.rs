@@ -276,13 +276,13 @@ fn refuse_missing_files(recipe: &Recipe) -> Result<()> {
         .filter(|path| !path.exists())
         .collect();
     missing.dedup();
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(TrainError::MissingFiles {
-            missing,
-            dir: data.dir.clone(),
-        }),
+    if missing.is_empty() {
+        return Ok(());
     }
+    Err(TrainError::MissingFiles {
+        missing,
+        dir: data.dir.clone(),
+    })
 }
 
 fn read_pair(

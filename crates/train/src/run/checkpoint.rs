@@ -12,10 +12,10 @@ use attentive_model::durable;
 use crate::error::{Result, StorageError};
 use crate::run::manifest::{CheckpointKind, Manifest};
 
-/// Where training stands: so many optimiser steps, and so many batches towards the next.
+/// Where training stands: so many optimizer steps, and so many batches towards the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// Optimiser steps done.
+    /// Optimizer steps done.
     pub step: u64,
     /// Batches whose gradients wait to be part of the next step.
     pub micro_step: u64,

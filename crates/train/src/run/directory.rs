@@ -4,7 +4,8 @@
 //! RUN/recipe.toml                the resolved recipe
 //! RUN/metrics.jsonl              one line per event
 //! RUN/checkpoints/step-000123/   a complete checkpoint, itself a model directory
-//! RUN/best, RUN/last             links to two of them
+//! RUN/average/                   the average of the last epochs' checkpoints, a model directory
+//! RUN/best, RUN/last             links to two of these
 //! ```
 //! Checkpoints are written by [`crate::run::checkpoint`]; `attentive-runtime` opens `RUN` as a model.
 
@@ -16,8 +17,15 @@ use attentive_model::durable::{self, TEMPORARY};
 
 use crate::Recipe;
 use crate::error::StorageError;
+use crate::recipe::RECIPE_FILE;
 use crate::run::checkpoint::{self, Position};
 use crate::run::manifest::{CheckpointKind, Manifest};
+
+/// The folder of the checkpoints in the folder of a run.
+pub const CHECKPOINTS: &str = "checkpoints";
+
+/// The folder of the average of checkpoints.
+const AVERAGE: &str = "average";
 
 /// A link in the folder of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +70,7 @@ impl RunDir {
     /// Opens the folder of a run, or makes a new one; refuses a folder that holds anything else.
     pub fn open_or_create(path: &Path) -> Result<Self, StorageError> {
         let fail = StorageError::io("create the run folder", path);
-        let checkpoints = path.join("checkpoints");
+        let checkpoints = path.join(CHECKPOINTS);
         if path.is_dir() && !checkpoints.is_dir() {
             refuse_foreign(path)?;
         }
@@ -82,7 +90,7 @@ impl RunDir {
 
     /// `RUN/checkpoints`.
     pub fn checkpoints_path(&self) -> PathBuf {
-        self.path.join("checkpoints")
+        self.path.join(CHECKPOINTS)
     }
 
     /// The folder of the checkpoint of this position.
@@ -92,7 +100,12 @@ impl RunDir {
 
     /// `RUN/recipe.toml`.
     pub fn recipe_path(&self) -> PathBuf {
-        self.path.join("recipe.toml")
+        self.path.join(RECIPE_FILE)
+    }
+
+    /// `RUN/average`: the average of the last epochs' checkpoints.
+    pub fn average_path(&self) -> PathBuf {
+        self.path.join(AVERAGE)
     }
 
     /// Writes `RUN/recipe.toml`.
@@ -233,13 +246,7 @@ fn is_epoch(checkpoint: &Path) -> bool {
 }
 
 /// What a run has beside its checkpoints; a folder with only these has lost them, or never had any.
-const OWN_FILES: [&str; 5] = [
-    "recipe.toml",
-    "metrics.jsonl",
-    "tensorboard",
-    "best",
-    "last",
-];
+const OWN_FILES: [&str; 5] = [RECIPE_FILE, "metrics.jsonl", "tensorboard", "best", "last"];
 
 /// A folder with anything but hidden files and a run's own in it belongs to someone else.
 fn refuse_foreign(path: &Path) -> Result<(), StorageError> {
@@ -459,6 +466,7 @@ mod tests {
         let (dir, run) = run();
         fs::write(run.recipe_path(), "").unwrap();
         fs::write(run.metrics_path(), "").unwrap();
+        fs::create_dir(run.average_path()).unwrap();
         fs::remove_dir_all(run.checkpoints_path()).unwrap();
         drop(run);
         let run = RunDir::open_or_create(&dir.path().join("new/run")).unwrap();
