@@ -17,9 +17,8 @@ use attentive_nn::models::transformer::search::pad_rows;
 use attentive_nn::pass::Pass;
 use attentive_runtime::search::{Request, SearchOptions, search};
 use attentive_text::special::{decoder_input, source_ids};
-use attentive_train::Recipe;
 use attentive_train::events::{Event, Observer};
-use attentive_train::trainer::{Session, train};
+use attentive_train::{Recipe, Session, train};
 
 /// Short lines of few letters, and one layer each side: enough to see, quick to learn.
 const RECIPE: &str = r#"

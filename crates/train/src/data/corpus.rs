@@ -2,7 +2,7 @@
 //!
 //! [`CorpusText::read`] reads what the recipe names and takes its fingerprint,
 //! [`CorpusText::train_tokenizers`] learns the vocabularies, [`CorpusText::encode`] turns every line
-//! into numbers and reports what was left out. The pairs go to [`crate::batches`].
+//! into numbers and reports what was left out. The pairs go to [`crate::data::batches`].
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use attentive_text::special::{UNK, source_ids, target_ids};
 use attentive_text::tokenizer::Tokenizer;
 use rayon::prelude::*;
 
+use crate::data::fingerprint::CorpusFingerprint;
+use crate::data::random::SplitMix64;
+use crate::data::synthetic;
 use crate::error::{Result, TrainError};
-use crate::fingerprint::CorpusFingerprint;
-use crate::random::SplitMix64;
 use crate::recipe::Recipe;
-use crate::synthetic;
 
 /// A sentence pair as numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -276,13 +276,13 @@ fn refuse_missing_files(recipe: &Recipe) -> Result<()> {
         .filter(|path| !path.exists())
         .collect();
     missing.dedup();
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(TrainError::MissingFiles {
-            missing,
-            dir: data.dir.clone(),
-        }),
+    if missing.is_empty() {
+        return Ok(());
     }
+    Err(TrainError::MissingFiles {
+        missing,
+        dir: data.dir.clone(),
+    })
 }
 
 fn read_pair(
