@@ -5,14 +5,15 @@
 
 use std::sync::Arc;
 
+use super::CpuModel;
 use super::attend::Attend;
+use super::buffers::{BufferPool, Usage};
 use super::encoder::{Sentence, key_values};
 use super::layers::{Scratch, Side, Strides};
 use super::load::DecoderLayer;
 use super::pages::Pages;
 use super::rowwise::LogSoftmax;
 use super::simd::LANES;
-use super::{CpuModel, Spare};
 use crate::search::SearchModel;
 
 /// Rows that go through all layers together.
@@ -24,21 +25,21 @@ const LOGIT_ROWS: usize = 18;
 /// Everything that changes while decoding.
 #[derive(Debug)]
 pub struct CpuState {
-    room: Room,
+    buffers: DecoderBuffers,
     sentences: Vec<Sentence>,
     rows: Vec<Row>,
     position: usize,
-    /// Where the room goes when the search is over.
-    spare: Arc<Spare>,
+    /// Where the buffers go when the search is over.
+    pool: Arc<BufferPool>,
 }
 
-/// Memory that serves one search after the other.
+/// Buffers that serve one search after the other.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct DecoderBuffers {
     scratch: Scratch,
     pages: Pages,
-    /// Rows that were, for their memory.
-    former: Vec<Row>,
+    /// Rows of the step before, kept so that their lists are reused.
+    free_rows: Vec<Row>,
 }
 
 /// One beginning of a target.
@@ -48,9 +49,16 @@ struct Row {
     past: Vec<usize>,
 }
 
+impl DecoderBuffers {
+    /// How much was used, counted anew from now on.
+    pub(super) fn take_usage(&mut self) -> Usage {
+        Usage::sum([self.scratch.take_usage(), self.pages.usage()])
+    }
+}
+
 impl Drop for CpuState {
     fn drop(&mut self) {
-        self.spare.put(std::mem::take(&mut self.room));
+        self.pool.release(std::mem::take(&mut self.buffers));
     }
 }
 
@@ -62,10 +70,11 @@ impl SearchModel for CpuModel {
     }
 
     fn start(&self, sources: &[Vec<u32>]) -> CpuState {
-        let mut room = self.spare.take();
-        room.pages
+        let mut buffers = self.buffers.take();
+        buffers
+            .pages
             .clear(self.network.decoder.len() * self.heads.page());
-        let sentences = self.encode(sources, &mut room.scratch, &mut room.pages);
+        let sentences = self.encode(sources, &mut buffers.scratch, &mut buffers.pages);
         let rows = (0..sources.len())
             .map(|sentence| Row {
                 sentence,
@@ -73,11 +82,11 @@ impl SearchModel for CpuModel {
             })
             .collect();
         CpuState {
-            room,
+            buffers,
             sentences,
             rows,
             position: 0,
-            spare: self.spare.clone(),
+            pool: self.buffers.clone(),
         }
     }
 
@@ -89,20 +98,22 @@ impl SearchModel for CpuModel {
             let first = chunk * ROWS;
             let rows = out.len() / vocab;
             self.decode_rows(state, first, &tokens[first..first + rows], None);
-            self.log_probs(&mut state.room.scratch, out);
+            self.log_probs(&mut state.buffers.scratch, out);
         }
         state.position += 1;
     }
 
     fn reorder(&self, state: &mut CpuState, rows: &[usize]) {
-        let Room { pages, former, .. } = &mut state.room;
-        std::mem::swap(former, &mut state.rows);
+        let DecoderBuffers {
+            pages, free_rows, ..
+        } = &mut state.buffers;
+        std::mem::swap(free_rows, &mut state.rows);
         state.rows.resize(rows.len(), Row::default());
         for (row, &from) in state.rows.iter_mut().zip(rows) {
-            row.clone_from(&former[from]);
+            row.clone_from(&free_rows[from]);
             row.past.iter().for_each(|&page| pages.share(page));
         }
-        for row in former.iter_mut() {
+        for row in free_rows.iter_mut() {
             row.past.drain(..).for_each(|page| pages.give_back(page));
         }
     }
@@ -145,13 +156,13 @@ impl CpuModel {
         mut wanted: Option<(usize, &mut [f32])>,
     ) {
         let CpuState {
-            room,
+            buffers,
             sentences,
             rows,
             position,
             ..
         } = state;
-        let Room { scratch, pages, .. } = room;
+        let DecoderBuffers { scratch, pages, .. } = buffers;
         let rows = &mut rows[first..][..tokens.len()];
         let count = rows.len();
         self.room(scratch, count);
