@@ -37,16 +37,6 @@ pub enum TextError {
         /// What the system or the decompressor said.
         source: io::Error,
     },
-    /// A file could not be written.
-    #[error(
-        "cannot write {path:?}: {source}; check that its folder exists, is writable and has room"
-    )]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
     /// A line is not UTF-8.
     #[error(
         "{path:?}, line {line}: byte {column} is not valid UTF-8; convert the file first, for example with `iconv -f LATIN1 -t UTF-8`"

@@ -26,6 +26,9 @@ use crate::error::{Result, TextError};
 use subword::SubwordTokenizer;
 use words::WordTokenizer;
 
+/// All that [`Tokenizer::file_extension`] gives.
+pub const FILE_EXTENSIONS: [&str; 2] = ["json", "spm"];
+
 /// A trained tokenizer; cloning is cheap, as clones share the vocabulary.
 #[derive(Clone)]
 pub struct Tokenizer(Inner);
@@ -56,7 +59,7 @@ impl Tokenizer {
         }))
     }
 
-    /// Loads a tokenizer that [`Tokenizer::save`] wrote, or a SentencePiece `.model` or `.spm` file.
+    /// Loads a file of [`Tokenizer::to_bytes`], which a SentencePiece `.model` or `.spm` file is, too.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         file::load(path.as_ref())
     }
@@ -64,11 +67,6 @@ impl Tokenizer {
     /// As [`Tokenizer::load`], from bytes that are in memory already; errors call them `name`.
     pub fn from_bytes(bytes: &[u8], name: impl AsRef<Path>) -> Result<Self> {
         file::from_bytes(bytes, name.as_ref())
-    }
-
-    /// Writes [`Tokenizer::to_bytes`] to a file.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        file::save(path.as_ref(), &self.to_bytes()?)
     }
 
     /// The tokenizer as one file: JSON, or a SentencePiece file as it was read. Subword kinds are
@@ -79,6 +77,14 @@ impl Tokenizer {
             Inner::Words(words) => Ok(words.to_json().into_bytes()),
             Inner::Subword(subword) => subword.to_json().map(String::into_bytes),
             Inner::SentencePiece(model) => Ok(model.file().to_vec()),
+        }
+    }
+
+    /// How the name of the tokenizer's file should end: `json` or `spm`.
+    pub fn file_extension(&self) -> &'static str {
+        match self.0 {
+            Inner::Words(_) | Inner::Subword(_) => FILE_EXTENSIONS[0],
+            Inner::SentencePiece(_) => FILE_EXTENSIONS[1],
         }
     }
 
