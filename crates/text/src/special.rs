@@ -1,4 +1,5 @@
-//! The four ids that every vocabulary starts with, whatever the tokenizer, and how they frame sentences.
+//! The four ids that every vocabulary starts with, whatever the tokenizer, and where they stand in a
+//! sentence: every source and target gets its `<s>` and `</s>` here.
 //!
 //! They are constants and not settings, so that masks, losses and the search (all further down the
 //! data path) can name padding and end of sentence without asking a tokenizer.
@@ -15,17 +16,31 @@ pub const UNK: u32 = 3;
 /// The spellings of the special tokens, in the order of their ids.
 pub const SPECIALS: [&str; 4] = ["<s>", "</s>", "<blank>", "<unk>"];
 
-/// A sentence with `</s>` at its end: how a model reads a source.
-pub fn with_eos(mut tokens: Vec<u32>) -> Vec<u32> {
-    tokens.push(EOS);
-    tokens
+/// What the encoder reads: the tokens of the source and `</s>`.
+pub fn source_ids(tokens: impl Into<Vec<u32>>) -> Vec<u32> {
+    with_end(tokens)
 }
 
-/// `<s>`, the sentence, `</s>`: how a model learns a target. Without its last token it is what the decoder
-/// reads, without its first what the decoder should predict.
-pub fn with_bos_and_eos(mut tokens: Vec<u32>) -> Vec<u32> {
-    tokens.insert(0, BOS);
-    with_eos(tokens)
+/// What the decoder reads when all tokens of the target are given (teacher forcing): `<s>` and the tokens.
+pub fn decoder_input(tokens: &[u32]) -> Vec<u32> {
+    [&[BOS], tokens].concat()
+}
+
+/// What the decoder is to predict then: the tokens and `</s>`.
+pub fn decoder_output(tokens: impl Into<Vec<u32>>) -> Vec<u32> {
+    with_end(tokens)
+}
+
+/// The target as training has it, `<s>`, the tokens and `</s>`: all but the last is the
+/// [`decoder_input`], all but the first the [`decoder_output`].
+pub fn target_ids(tokens: &[u32]) -> Vec<u32> {
+    [&[BOS], tokens, &[EOS]].concat()
+}
+
+fn with_end(tokens: impl Into<Vec<u32>>) -> Vec<u32> {
+    let mut ids = tokens.into();
+    ids.push(EOS);
+    ids
 }
 
 #[cfg(test)]
@@ -41,9 +56,12 @@ mod tests {
     }
 
     #[test]
-    fn sentences_are_framed() {
-        assert_eq!(with_eos(vec![7, 8]), [7, 8, EOS]);
-        assert_eq!(with_bos_and_eos(vec![7, 8]), [BOS, 7, 8, EOS]);
-        assert_eq!(with_bos_and_eos(Vec::new()), [BOS, EOS]);
+    fn decoder_input_and_output_are_the_target_shifted_by_one() {
+        let tokens = [7, 8, 9];
+        let target = target_ids(&tokens);
+        assert_eq!(target, [BOS, 7, 8, 9, EOS]);
+        assert_eq!(decoder_input(&tokens), target[..4]);
+        assert_eq!(decoder_output(tokens), target[1..]);
+        assert_eq!(source_ids(tokens), [7, 8, 9, EOS]);
     }
 }

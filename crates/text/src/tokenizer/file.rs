@@ -1,4 +1,4 @@
-//! Tokenizer files: which family a file belongs to.
+//! Tokenizer files: which kind of tokenizer a file holds.
 
 use std::fs;
 use std::path::Path;
