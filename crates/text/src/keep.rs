@@ -9,7 +9,7 @@
 //! ```
 //!
 //! `patterns` knows what is kept: web and mail addresses, emoji, `@handles` and `#tags` (not `#1`),
-//! files and paths, IP addresses, phone numbers, IBANs, five digits and more without a point or a comma,
+//! files and paths, IP addresses, phone numbers, IBANs, five digits and more without a period or a comma,
 //! dates and times in digits, placeholders, markup, `` `code` ``. Small numbers are the model's.
 
 mod patterns;

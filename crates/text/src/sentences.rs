@@ -2,7 +2,7 @@
 //!
 //! Models are trained on sentences and translate one at a time; people type paragraphs. Only white
 //! space can separate sentences, so addresses, file names and numbers (`3.14`) stay whole by
-//! themselves; what is left is to know when the point before a white space ends a sentence. Before it on
+//! themselves; what is left is to know when the period before a white space ends a sentence. Before it on
 //! the data path: [`crate::keep`], whose marks can stand at either end of a sentence. After it: the
 //! translator.
 
@@ -24,8 +24,8 @@ pub struct Sentence<'a> {
 
 /// Cuts a text into sentences; all `text` and `gap` one after the other are the text again.
 ///
-/// A line break always ends a sentence. After `?` and `!` a sentence may begin with a small letter, as
-/// some people write; after a point it may not.
+/// A line break always ends a sentence. After `?` and `!` a sentence may begin with a lowercase letter, as
+/// some people write; after a period it may not.
 ///
 /// ```
 /// use attentive_text::sentences::split;
@@ -81,7 +81,7 @@ const OPENERS: [char; 20] = [
 /// Whether a sentence ends between two words of a line.
 fn ends_between(before: &str, after: &str) -> bool {
     // `Toll!😀 Und` ends like `Toll! Und`.
-    let said = before.trim_end_matches(is_picture);
+    let said = before.trim_end_matches(is_emoji_or_mark);
     let unquoted = said.trim_end_matches(CLOSERS);
     let words = unquoted.trim_end_matches(ENDS);
     let end = &unquoted[words.len()..];
@@ -89,29 +89,29 @@ fn ends_between(before: &str, after: &str) -> bool {
         return false;
     }
     let first = after.trim_start_matches(|c: char| OPENERS.contains(&c) || c.is_whitespace());
-    let small = first.starts_with(char::is_lowercase);
+    let lowercase = first.starts_with(char::is_lowercase);
     if end.contains(['!', '?', '！', '？']) {
         // `"Wer?" fragte er.` goes on after the quote, `wer? ich!` does not.
-        return !small || said.len() == unquoted.len();
+        return !lowercase || said.len() == unquoted.len();
     }
-    if small || !begins_a_sentence(after, first) {
+    if lowercase || !begins_a_sentence(after, first) {
         return false;
     }
     if end != "." {
         // A lone `...` stands for words that are left out: `Ich habe ... Angst`.
         return !words.ends_with(char::is_whitespace);
     }
-    point_ends(words, after)
+    period_ends(words, after)
 }
 
-/// Whether a sentence can begin so: with a letter that is not small, a digit, a picture, a quote.
+/// Whether a sentence can begin so: with a letter that is not lowercase, a digit, an emoji, a quote.
 fn begins_a_sentence(after: &str, first: &str) -> bool {
-    let starts = |c: char| c.is_alphanumeric() || is_picture(c);
+    let starts = |c: char| c.is_alphanumeric() || is_emoji_or_mark(c);
     first.starts_with(starts) || after.starts_with(OPENERS)
 }
 
-/// Whether a point after `words` is more than the point of an abbreviation or of a German ordinal.
-fn point_ends(words: &str, after: &str) -> bool {
+/// Whether a period after `words` is more than that of an abbreviation or of a German ordinal.
+fn period_ends(words: &str, after: &str) -> bool {
     let mut last = words
         .rsplit(char::is_whitespace)
         .map(|word| word.trim_start_matches(OPENERS));
@@ -123,7 +123,7 @@ fn point_ends(words: &str, after: &str) -> bool {
     if TITLES.contains(&word) || is_initial(word) && previous.ends_with('.') {
         return false;
     }
-    if after.starts_with(|c: char| c.is_ascii_digit() || is_picture(c))
+    if after.starts_with(|c: char| c.is_ascii_digit() || is_emoji_or_mark(c))
         && BEFORE_NUMBERS.contains(&word)
     {
         return false;
@@ -159,7 +159,7 @@ fn is_roman(word: &str) -> bool {
     word.len() > 1 && word.bytes().all(|b| b"IVX".contains(&b))
 }
 
-/// `U.S`, `a.m`, `u.v.m`: letters with points between them.
+/// `U.S`, `a.m`, `u.v.m`: letters with periods between them.
 fn is_acronym(word: &str) -> bool {
     word.contains('.') && word.split('.').all(is_initial)
 }
@@ -174,7 +174,7 @@ fn begins_with_a_first_word(after: &str) -> bool {
 }
 
 /// An emoji, or a mark that stands for something.
-fn is_picture(c: char) -> bool {
+fn is_emoji_or_mark(c: char) -> bool {
     MARKS.contains(&c)
         || matches!(c, '\u{1F000}'..='\u{1FAFF}' | '\u{2600}'..='\u{27BF}' | '\u{2B50}' | '\u{2B55}')
         || matches!(

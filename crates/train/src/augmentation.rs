@@ -44,7 +44,7 @@ impl Augmentation {
     /// The tokens of a line, with subwords hidden at random.
     pub fn encode(&self, tokenizer: &Tokenizer, line: &str, random: &mut SplitMix64) -> Vec<u32> {
         let mut hidden = || random.chance(self.subword_dropout);
-        tokenizer.encode_hiding(line, &mut hidden)
+        tokenizer.encode_with_dropout(line, &mut hidden)
     }
 }
 

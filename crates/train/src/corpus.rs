@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use attentive_model::directory::Tokenizers;
-use attentive_text::lines::read_lines;
+use attentive_text::lines::{is_blank, read_lines};
 use attentive_text::parallel::ParallelCorpus;
 use attentive_text::special::{BOS, EOS, UNK};
 use attentive_text::tokenizer::Tokenizer;
@@ -313,7 +313,12 @@ fn encode(
         .par_iter()
         .zip(&text.tgt)
         .enumerate()
-        .map(|(line, (src, tgt))| tokens(line, src, tgt))
+        .map(|(line, (src, tgt))| {
+            if is_blank(src) || is_blank(tgt) {
+                return Default::default();
+            }
+            tokens(line, src, tgt)
+        })
         .collect();
     let mut report = Report {
         read: encoded.len(),
@@ -418,6 +423,16 @@ mod tests {
             shown.contains("2 left out as too long, first pair 4 with 5 tokens"),
             "{shown}"
         );
+    }
+
+    #[test]
+    fn a_line_of_white_space_is_empty_to_subwords_too() {
+        let dir = folder(&[("a.de", "a b\n \na b\n"), ("a.en", "A B\nA\n\t\u{a0}\n")]);
+        let subwords = ["tokenizer.kind=bpe", "tokenizer.vocab_size=260"];
+        let (_, corpus) = load(&recipe(&dir, &subwords));
+        let report = &corpus.train_report;
+        assert_eq!((report.read, report.empty), (3, 2));
+        assert_eq!(corpus.train.len(), 1);
     }
 
     #[test]

@@ -17,7 +17,8 @@ use super::train::{Follower, train};
 use crate::arguments::{DeviceArg, positive};
 use crate::decoding::ComputeKind;
 use crate::exit::Ending;
-use crate::model::{Choice, LoadedModel};
+use crate::model::Choice;
+use crate::network::LoadedModel;
 use crate::output::Output;
 use crate::terminal::{Colours, Look, Terminal};
 

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use attentive_text::lines::is_blank;
 use attentive_text::special::{EOS, UNK};
 
 use super::alignment;
@@ -65,7 +66,7 @@ impl Source {
         options: &TranslatorOptions,
     ) -> Option<Self> {
         let text = line.text();
-        if text.trim().is_empty() {
+        if is_blank(text) {
             return None;
         }
         let mut tokens = tokenizers.src.encode(text);

@@ -9,6 +9,7 @@
 //! [`super::Lines::Typed`] says so, and translates the sentences of all lines together.
 
 use attentive_text::keep::{self, Hidden, MARKS};
+use attentive_text::lines::is_blank;
 use attentive_text::sentences::{self, Sentence};
 
 use super::source::{Line, WithPrefix};
@@ -69,7 +70,7 @@ enum Case {
 
 /// The pieces of a line; none if the line is blank.
 fn cut<L: Line>(line: &L) -> Vec<Piece<'_>> {
-    if line.text().trim().is_empty() {
+    if is_blank(line.text()) {
         return Vec::new();
     }
     let mut prefix = line.prefix().trim();

@@ -19,7 +19,7 @@ pub(super) fn joined<'t>(tokens: impl Iterator<Item = &'t str>) -> String {
     text
 }
 
-/// To which neighbour a token is written without a space.
+/// To which neighbor a token is written without a space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hold {
     Neither,

@@ -6,7 +6,7 @@
 
 use attentive_model::config::Preset;
 use attentive_nn::ops::Precision;
-use attentive_text::tokenizer::TokenizerKind;
+use attentive_text::tokenizer::TokenizerOptions;
 
 use super::sections::{
     BestBy, Checkpoints, Data, LossKind, Model, Optimizer, OptimizerKind, ScheduleKind,
@@ -46,11 +46,12 @@ impl Default for Synthetic {
 
 impl Default for TokenizerSection {
     fn default() -> Self {
+        let usual = TokenizerOptions::default();
         TokenizerSection {
-            kind: TokenizerKind::Unigram,
-            vocab_size: 8_000,
-            min_frequency: 2,
-            lowercase: false,
+            kind: usual.kind,
+            vocab_size: usual.vocab_size,
+            min_frequency: usual.min_frequency,
+            lowercase: usual.lowercase,
             shared: true,
         }
     }

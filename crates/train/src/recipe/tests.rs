@@ -1,7 +1,7 @@
 //! What a recipe must refuse, and how it must say so.
 
 use attentive_model::config::{NormPlacement, Preset, Tying};
-use attentive_text::tokenizer::TokenizerKind;
+use attentive_text::tokenizer::{TokenizerKind, TokenizerOptions};
 use proptest::prelude::*;
 
 use super::*;
@@ -23,6 +23,13 @@ fn refusal(text: &str, overrides: &[&str]) -> String {
         Ok(recipe) => panic!("this should be refused: {recipe:?}"),
         Err(error) => error.to_string(),
     }
+}
+
+#[test]
+fn a_recipe_without_options_learns_what_tokenizer_train_learns() {
+    let recipe = super::TokenizerSection::default();
+    assert_eq!(recipe.options(), TokenizerOptions::default());
+    assert_eq!(recipe.kind, TokenizerKind::Unigram);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use clap::{Args, ValueEnum};
 
 use crate::arguments::{DeviceArg, positive};
 use crate::exit::Ending;
-use crate::model::LoadedModel;
+use crate::network::LoadedModel;
 use crate::picture::PictureArgs;
 use crate::terminal::Terminal;
 

@@ -5,10 +5,11 @@ use attentive_nn::models::transformer::inspection::{Inspection, Prediction};
 use attentive_pictures::map::Map;
 use attentive_pictures::record::{Candidate, Record, Side, Step};
 use attentive_runtime::search::{SearchOptions, search};
+use attentive_text::lines::is_blank;
 use attentive_text::special::{BOS, EOS, UNK};
 
 use super::refuse_long;
-use crate::model::LoadedModel;
+use crate::network::LoadedModel;
 use crate::terminal::Terminal;
 use crate::wording::plural;
 
@@ -33,7 +34,7 @@ pub fn make(
         .min(MOST_TOKENS)
         - 1;
     let src = model.tokenizers.src.encode(sentence);
-    if src.is_empty() {
+    if is_blank(sentence) || src.is_empty() {
         bail!("the sentence is empty: there is nothing to look at");
     }
     refuse_long("the sentence", src.len(), limit)?;

@@ -5,6 +5,7 @@
 use attentive_models::{ALL, BuiltIn, find};
 use attentive_runtime::translator::Translation;
 use attentive_text::language::{Detected, Language, detect};
+use attentive_text::lines::is_blank;
 use clap::Args;
 
 use super::Answers;
@@ -48,7 +49,7 @@ impl DirectionArgs {
 /// that helps. Blank lines before them are answered, as someone may wait for that.
 pub fn found_out(input: &mut Input, answers: &mut Answers<'_>) -> anyhow::Result<&'static BuiltIn> {
     let mut text = input.look_ahead();
-    while input.pace == Pace::Line && !text.is_empty() && text.trim().is_empty() {
+    while input.pace == Pace::Line && !text.is_empty() && is_blank(&text) {
         if let Some(line) = input.next() {
             answers.add(&line?.text, &Translation::empty())?;
         }

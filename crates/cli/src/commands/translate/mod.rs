@@ -19,7 +19,9 @@ use crate::arguments::{DeviceArg, positive};
 use crate::decoding::notices::Notices;
 use crate::decoding::{ComputeKind, DecodingArgs, LinesArgs, SamplingArgs};
 use crate::exit::Ending;
-use crate::model::{Choice, LoadedModel};
+use crate::model::Choice;
+#[cfg(feature = "training")]
+use crate::network::LoadedModel;
 use crate::output::Output;
 use crate::terminal::Terminal;
 use answers::Form;
@@ -102,10 +104,13 @@ pub fn run(args: TranslateArgs, terminal: &Terminal) -> anyhow::Result<()> {
         Choice::Directory(_) if args.alignments || compute != ComputeKind::Auto => {
             Err(only_for_the_cpu("--alignments and --compute are"))
         }
+        #[cfg(feature = "training")]
         Choice::Directory(path) => {
             let model = LoadedModel::open(path, device)?;
             answers.to(input, &model.translator(options)?)
         }
+        #[cfg(not(feature = "training"))]
+        Choice::Directory(_) => Err(only_for_the_cpu("this build is")),
     }
 }
 
