@@ -15,11 +15,10 @@ use attentive_nn::device;
 use attentive_nn::models::transformer::Transformer;
 use attentive_nn::models::transformer::search::pad_rows;
 use attentive_nn::pass::Pass;
-use attentive_runtime::search::{SearchOptions, search};
-use attentive_text::special::{BOS, EOS};
-use attentive_train::Recipe;
+use attentive_runtime::search::{Request, SearchOptions, search};
+use attentive_text::special::{decoder_input, source_ids};
 use attentive_train::events::{Event, Observer};
-use attentive_train::trainer::{Session, train};
+use attentive_train::{Recipe, Session, train};
 
 /// Short lines of few letters, and one layer each side: enough to see, quick to learn.
 const RECIPE: &str = r#"
@@ -75,21 +74,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let device = device::parse("cpu")?;
     let network = Transformer::load(&config, &path.join("model.safetensors"), &device)?;
 
-    let mut source = tokenizers.src.encode(&sentence);
-    source.push(EOS);
-    let found = search(&network, &[source.clone()], &SearchOptions::greedy());
+    let source = source_ids(tokenizers.src.encode(&sentence));
+    let request = Request::new(source.clone());
+    let found = search(&network, &[request], &SearchOptions::greedy());
     let output = &found[0][0].tokens;
     println!("{sentence}  ->  {}\n", tokenizers.tgt.decode(output));
 
     // Once more with the whole output at once, to have all weights together.
-    let mut target = vec![BOS];
-    target.extend(output);
     let memory = network.encode(
         pad_rows(&[source.clone()], &device),
         &mut Pass::inspection(),
     );
     let decoded = network.decode(
-        pad_rows(&[target], &device),
+        pad_rows(&[decoder_input(output)], &device),
         &memory,
         &mut Pass::inspection(),
     );

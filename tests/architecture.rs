@@ -173,7 +173,10 @@ fn the_tests_that_the_invariants_name_exist() {
         .skip(1)
         .step_by(2)
         .filter(|code| code.matches('_').count() >= 4)
-        .filter(|code| code.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'))
+        .filter(|code| {
+            code.chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        })
         .collect();
     assert!(named.len() > 40, "only {} tests are named", named.len());
     let code: String = sources()
@@ -182,6 +185,9 @@ fn the_tests_that_the_invariants_name_exist() {
         .collect();
     for name in named {
         let defined = code.contains(&format!("fn {name}("));
-        assert!(defined, "ARCHITECTURE.md names the test `{name}`, which does not exist");
+        assert!(
+            defined,
+            "ARCHITECTURE.md names the test `{name}`, which does not exist"
+        );
     }
 }

@@ -5,7 +5,7 @@ use attentive_model::{ModelDir, Tokenizers};
 use attentive_nn::models::transformer::{Transformer, search::pad_rows};
 use attentive_nn::{parameters, pass::Pass};
 use attentive_runtime::cpu::{Compute, CpuModel, Isa, quantize};
-use attentive_runtime::search::{Method, SearchModel, SearchOptions, search};
+use attentive_runtime::search::{Method, Request, SearchModel, SearchOptions, search};
 use attentive_text::special::{BOS, EOS};
 use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
 use burn::tensor::Device;
@@ -222,17 +222,17 @@ fn batches_and_their_order_change_no_bit() {
             let model = saved.cpu(compute);
             for method in [Method::Greedy, Method::Beam { size: 3 }] {
                 let options = options(method);
-                let mut many: Vec<Vec<u32>> = Vec::new();
+                let mut many: Vec<Request> = Vec::new();
                 for copy in 0..6 {
                     many.extend(sources().into_iter().map(|mut source| {
                         source[0] = 4 + copy;
-                        source
+                        Request::new(source)
                     }));
                 }
                 let together = search(&model, &many, &options);
                 let alone: Vec<_> = many
                     .iter()
-                    .flat_map(|one| search(&model, std::slice::from_ref(one), &options))
+                    .flat_map(|one| search(&model, &[one], &options))
                     .collect();
                 assert_eq!(together, alone, "{config:?}");
                 many.reverse();

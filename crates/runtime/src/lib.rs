@@ -11,6 +11,7 @@
 //! - [`error`] holds the one error type; each message names the file and the remedy.
 
 pub mod cpu;
+pub mod engine;
 pub mod error;
 pub mod search;
 pub mod translator;

@@ -8,7 +8,9 @@
 
 mod words;
 
-use crate::keep::MARKS;
+use std::ops::Range;
+
+use crate::keep::{self, MARKS};
 use words::{ABBREVIATIONS, BEFORE_NUMBERS, FIRST_WORDS, TITLES};
 
 /// A sentence and the white space that follows it.
@@ -25,7 +27,8 @@ pub struct Sentence<'a> {
 /// Cuts a text into sentences; all `text` and `gap` one after the other are the text again.
 ///
 /// A line break always ends a sentence. After `?` and `!` a sentence may begin with a lowercase letter, as
-/// some people write; after a period it may not.
+/// some people write; after a period it may not. What [`keep`] hides from a model is never cut within a
+/// line: `` `echo Hallo. Welt` `` is one piece of code.
 ///
 /// ```
 /// use attentive_text::sentences::split;
@@ -35,6 +38,38 @@ pub struct Sentence<'a> {
 /// assert_eq!(sentences, ["Dr. Koch kommt am 3. Mai.", "Und du?"]);
 /// ```
 pub fn split(text: &str) -> Vec<Sentence<'_>> {
+    let opaque = |span: &Range<usize>| !text[span.clone()].contains(LINE_BREAKS);
+    let kept: Vec<Range<usize>> = keep::spans(text).filter(opaque).collect();
+    if kept.is_empty() {
+        return split_words(text);
+    }
+    let mut masked = String::with_capacity(text.len());
+    let mut done = 0;
+    for span in &kept {
+        masked.push_str(&text[done..span.start]);
+        masked.push(MARK);
+        done = span.end;
+    }
+    masked.push_str(&text[done..]);
+
+    let (mut rest, mut lengths) = (text, kept.iter().map(Range::len));
+    let unmasked = |sentence: Sentence| {
+        let marks = sentence.text.matches(MARK).count();
+        let hidden: usize = lengths.by_ref().take(marks).sum();
+        let end = sentence.text.len() - marks * MARK.len_utf8() + hidden;
+        let (text, after) = rest.split_at(end);
+        let (gap, after) = after.split_at(sentence.gap.len());
+        rest = after;
+        Sentence { text, gap }
+    };
+    split_words(&masked).into_iter().map(unmasked).collect()
+}
+
+/// Stands for what is kept while sentences are searched; the text has none of its own.
+const MARK: char = MARKS[0];
+
+/// As [`split`], for a text without anything that is kept.
+fn split_words(text: &str) -> Vec<Sentence<'_>> {
     let mut sentences = Vec::new();
     let mut start = 0;
     let mut at = 0;
@@ -248,6 +283,8 @@ Hallo!!!| Wie geht's???| Gut.
 Ich bin da.| Äpfel auch.
 Das ist gut。| Ja.
 Yes.| "No."
+Tippe `echo Hallo. Welt` ein.| Danke.
+Siehe <a title="Wer? Ich!">hier</a>.| Oder `a. B`.| `Ja. Nein`
 "#;
 
     #[test]
@@ -263,12 +300,26 @@ Yes.| "No."
     }
 
     #[test]
+    fn however_much_is_kept_positions_are_right() {
+        let code = "`a. B` 😀 https://example.org/x?y";
+        let text = format!("Erst {0} und {0} und {0} und {0}.  Dann {0}.", code);
+        let found = split(&text);
+        let dots: Vec<bool> = found
+            .iter()
+            .map(|found| found.text.ends_with('.'))
+            .collect();
+        assert_eq!((dots, found[0].gap), (vec![true, true], "  "));
+        assert!(found[1].text.starts_with("Dann `a. B`"), "{found:?}");
+    }
+
+    #[test]
     fn a_line_break_always_ends_a_sentence() {
         assert_eq!(
             sentences("eins und\nzwei\r\n\r\ndrei"),
             ["eins und", "zwei", "drei"]
         );
         assert_eq!(split("a\n\n b")[0].gap, "\n\n ");
+        assert_eq!(sentences("<a b=\"c\nd\"> e"), ["<a b=\"c", "d\"> e"]);
     }
 
     #[test]
@@ -298,8 +349,8 @@ Yes.| "No."
     fn typed() -> impl Strategy<Value = String> {
         let pieces = prop::sample::select(vec![
             "Ich", "du", "Dr", "z", "B", ".", ".", "?", "!", "…", " ", " ", "  ", "\n", "\u{A0}",
-            "\r", "3", "XI", "\"", "„", "“", "(", ")", "😀", "\u{E000}", "Das", "-", ",", "ß",
-            "\u{2028}", "\u{3000}",
+            "\r", "3", "XI", "`", "`", "@a", "<b", "\"", "„", "“", "(", ")", "😀", "\u{E000}",
+            "Das", "-", ",", "ß", "\u{2028}", "\u{3000}",
         ]);
         prop::collection::vec(pieces, 0..40).prop_map(|pieces| pieces.concat())
     }

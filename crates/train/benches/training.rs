@@ -2,12 +2,12 @@
 //!
 //! `training batches FILE ...` plans real batches and writes them for both contenders;
 //! `training time FILE ...` trains on them and prints one JSON line; `training peak` times one large matrix
-//! product. The model, the loss and the optimiser are the trainer's own; reading, validating and saving are
+//! product. The model, the loss and the optimizer are the trainer's own; reading, validating and saving are
 //! left out on both sides.
 
 use std::{path::PathBuf, time::Instant};
 
-use attentive_model::config::{NormPlacement, Preset, TransformerConfig, Tying};
+use attentive_model::config::{ModelConfig, NormPlacement, Preset, TransformerConfig, Tying};
 use attentive_nn::{
     models::transformer::Transformer,
     ops::{Precision, project},
@@ -16,10 +16,10 @@ use attentive_nn::{
 };
 use attentive_train::{
     Recipe,
-    batches::{Batch, Budget, plan},
-    corpus::CorpusText,
-    forward::batch_loss,
-    optimizer::{Optimizer, Step, global_norm},
+    data::batches::{Batch, Budget, plan},
+    data::corpus::CorpusText,
+    optim::optimizer::{Optimizer, Step, global_norm},
+    task::translation::batch_loss,
 };
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
@@ -156,8 +156,8 @@ fn time(
         ..Preset::Small.config(work.vocab, work.vocab)
     };
     let mut model = Transformer::new(&config, 1, &Device::flex().autodiff());
-    let mut optimizer = Optimizer::default();
     let settings = attentive_train::recipe::Optimizer::default();
+    let mut optimizer = Optimizer::new(&settings, &config.tensors());
     let (mut tokens, mut loss_sum, mut started) = (0, 0.0, Instant::now());
     for (index, rows) in work.batches.iter().enumerate() {
         if index == warm_up {
@@ -184,7 +184,7 @@ fn time(
             gradient_scale: 1.0 / rows.tokens as f64,
             precision,
         };
-        model = optimizer.step(model, gradients, &settings, &step);
+        model = optimizer.step(model, gradients, &step);
         tokens += rows.tokens;
     }
     let seconds = started.elapsed().as_secs_f64();

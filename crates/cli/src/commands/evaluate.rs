@@ -55,7 +55,8 @@ Examples:
   attentive evaluate --model runs/multi30k --src test.de --ref test.en -o test.hyp
   attentive evaluate --model de-en --src test.de --ref test.en --whole-lines
 
-Loss is the label-smoothed (0.1) objective per target token, perplexity is exp of the cross-entropy;
+Loss is the training objective per target token, with the label smoothing of the model's recipe (0.1
+without one); perplexity is exp of the cross-entropy;
 both need f32 weights, which built-in and quantized models do not have. BLEU is sacreBLEU's, with its signature.";
 
 /// Measures.
@@ -75,6 +76,7 @@ pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
             model,
             &test,
             options.max_source_tokens,
+            evaluation::label_smoothing(&choice.open()?.path)?,
             terminal,
         )?),
         None => None,
@@ -145,6 +147,7 @@ fn probabilities(
     model: &LoadedModel,
     test: &ParallelCorpus,
     longest: usize,
+    smoothing: f64,
     terminal: &Terminal,
 ) -> anyhow::Result<Evaluation> {
     let lines = count(test.len());
@@ -154,7 +157,8 @@ fn probabilities(
         tokenizers,
         network,
     } = model;
-    let found = evaluation::evaluate(network, config, tokenizers, &test.src, &test.tgt, longest)?;
+    let (src, tgt) = (&test.src, &test.tgt);
+    let found = evaluation::evaluate(network, config, tokenizers, src, tgt, longest, smoothing)?;
     if found.left_out > 0 {
         let pairs = plural(found.left_out, "pair is", "pairs are");
         terminal.warn(format_args!(

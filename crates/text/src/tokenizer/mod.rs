@@ -12,6 +12,7 @@ mod spacing;
 mod subword;
 mod trie;
 mod vocabulary;
+mod word_ids;
 mod words;
 
 use std::borrow::Cow;
@@ -117,6 +118,17 @@ impl Tokenizer {
             Inner::Words(words) => words.decode(ids),
             Inner::Subword(subword) => subword.decode(ids),
             Inner::SentencePiece(model) => model.decode(ids),
+        }
+    }
+
+    /// For each id the number of the word of [`Tokenizer::decode`]'s text that it belongs to, counted from
+    /// 0. Words are what white space separates; an id that only adds white space belongs to the word
+    /// before it.
+    pub fn word_ids(&self, ids: &[u32]) -> Vec<usize> {
+        match &self.0 {
+            Inner::Words(words) => words.word_ids(ids),
+            Inner::Subword(subword) => subword.word_ids(ids),
+            Inner::SentencePiece(model) => model.word_ids(ids),
         }
     }
 

@@ -4,9 +4,9 @@ use anyhow::bail;
 use attentive_nn::models::transformer::inspection::{Inspection, Prediction};
 use attentive_pictures::map::Map;
 use attentive_pictures::record::{Candidate, Record, Side, Step};
-use attentive_runtime::search::{SearchOptions, search};
+use attentive_runtime::search::{Request, SearchOptions, search};
 use attentive_text::lines::is_blank;
-use attentive_text::special::{BOS, EOS, UNK};
+use attentive_text::special::{UNK, decoder_input, decoder_output, source_ids};
 
 use super::refuse_long;
 use crate::network::LoadedModel;
@@ -58,8 +58,7 @@ fn translated(model: &LoadedModel, src: &[u32], beam: usize, limit: usize) -> Ve
         beam => SearchOptions::beam(beam),
     };
     options.max_length.cap = Some(limit);
-    let source = [src, &[EOS]].concat();
-    let found = search(&model.network, &[source], &options)
+    let found = search(&model.network, &[Request::new(source_ids(src))], &options)
         .into_iter()
         .flatten();
     found
@@ -87,9 +86,9 @@ fn assembled(
     target: Option<&str>,
 ) -> attentive_pictures::Result<Record> {
     let tokenizers = &model.tokenizers;
-    let source = Side::new(&tokenizers.src, &[src, &[EOS]].concat());
-    let read = Side::new(&tokenizers.tgt, &[&[BOS], tgt].concat());
-    let written = Side::new(&tokenizers.tgt, &[tgt, &[EOS]].concat());
+    let source = Side::new(&tokenizers.src, &source_ids(src));
+    let read = Side::new(&tokenizers.tgt, &decoder_input(tgt));
+    let written = Side::new(&tokenizers.tgt, &decoder_output(tgt));
     let stack = |layers: Vec<Vec<Vec<f32>>>, rows: usize, cols: usize| {
         let heads = |heads: Vec<Vec<f32>>| -> attentive_pictures::Result<Vec<Map>> {
             heads

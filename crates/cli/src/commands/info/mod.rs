@@ -14,9 +14,9 @@ use anyhow::Context;
 use attentive_model::directory::ModelDir;
 use attentive_text::Tokenizer;
 use attentive_train::Recipe;
-use attentive_train::checkpoint::Position;
 use attentive_train::recipe::BestBy;
-use attentive_train::state::TrainState;
+use attentive_train::run::checkpoint::Position;
+use attentive_train::run::state::TrainState;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -161,7 +161,7 @@ impl Run {
             .collect();
         checkpoints.sort();
         Ok(Some(Self {
-            recipe: Recipe::load(&recipe_path, &[])?,
+            recipe: Recipe::load_from_run(&recipe_path)?,
             recipe_path,
             last: TrainState::load(&directory.join("last"))?,
             checkpoints,
@@ -173,10 +173,10 @@ fn scores_json(state: &TrainState) -> Value {
     json!({
         "step": state.step,
         "epoch": state.epoch,
-        "target_tokens": state.tgt_tokens,
+        "target_tokens": state.tokens,
         "seconds": state.seconds,
         "train_loss": state.train_loss,
         "val_loss": state.val_loss,
-        "val_bleu": state.val_bleu,
+        "val_bleu": state.val_metrics.get("bleu"),
     })
 }

@@ -3,9 +3,9 @@
 use attentive_model::directory::ModelDir;
 use attentive_text::Tokenizer;
 use attentive_train::Recipe;
-use attentive_train::batches::Budget;
+use attentive_train::data::batches::Budget;
 use attentive_train::recipe::BestBy;
-use attentive_train::state::TrainState;
+use attentive_train::run::state::TrainState;
 use serde_json::Value;
 
 use super::{Description, Run};
@@ -73,15 +73,12 @@ impl Description {
         );
         let vocabulary =
             |of: &Tokenizer| format!("{} tokens ({})", count(of.vocab_size()), of.kind());
-        match tokenizers.is_shared() {
-            true => table.row(
-                "vocabulary",
-                format!("{}, shared", vocabulary(&tokenizers.src)),
-            ),
-            false => {
-                table.row("source", vocabulary(&tokenizers.src));
-                table.row("target", vocabulary(&tokenizers.tgt));
-            }
+        if tokenizers.is_shared() {
+            let shared = vocabulary(&tokenizers.src);
+            table.row("vocabulary", format!("{shared}, shared"));
+        } else {
+            table.row("source", vocabulary(&tokenizers.src));
+            table.row("target", vocabulary(&tokenizers.tgt));
         }
     }
 }
@@ -101,7 +98,12 @@ impl Run {
                 BestBy::Bleu => format!("validation BLEU {score:.2}"),
                 BestBy::Loss => format!("validation loss {score:.4}"),
             };
-            table.row("best", format!("{score} at step {step}"));
+            let average = if self.last.best_is_average {
+                ", the average of checkpoints"
+            } else {
+                ""
+            };
+            table.row("best", format!("{score} at step {step}{average}"));
         }
         table.row("checkpoints", self.checkpoints.join(" "));
         table.row("recipe", self.recipe_path.display().to_string());
@@ -113,7 +115,7 @@ impl Run {
         table.row(
             "",
             format!(
-                "{}, {} schedule, warm-up {}, batches of {batch}, {} to a step, seed {}",
+                "{}, {} schedule, warm-up {}, batches of {batch}, gradient accumulation {}, seed {}",
                 word(&optimizer.kind),
                 word(&schedule.kind),
                 schedule.warmup,
@@ -151,7 +153,7 @@ fn standing(state: &TrainState) -> String {
     format!(
         "step {}, {epoch}, {} target tokens, {}; {}",
         state.step,
-        count(usize::try_from(state.tgt_tokens).unwrap_or(usize::MAX)),
+        count(usize::try_from(state.tokens).unwrap_or(usize::MAX)),
         duration(state.seconds),
         scores(state)
     )
@@ -161,15 +163,16 @@ fn scores(state: &TrainState) -> String {
     let named = [
         ("training loss", state.train_loss),
         ("validation loss", state.val_loss),
-        ("validation BLEU", state.val_bleu),
+        ("validation BLEU", state.val_metrics.get("bleu").copied()),
     ];
     let known = named
         .iter()
         .filter_map(|(name, score)| Some(format!("{name} {:.4}", (*score)?)));
     let known: Vec<String> = known.collect();
-    match known.is_empty() {
-        true => "no scores yet".to_owned(),
-        false => known.join(", "),
+    if known.is_empty() {
+        "no scores yet".to_owned()
+    } else {
+        known.join(", ")
     }
 }
 

@@ -27,10 +27,10 @@ Examples:
 /// What to draw.
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Position vectors: the whole table, and a few dimensions as curves
+    /// Sinusoidal position encodings: the whole table, and a few dimensions as curves
     #[cfg(feature = "training")]
     Positions(formulas::PositionsArgs),
-    /// The learning rate over the steps, for several sizes and warm-ups or for recipes
+    /// Learning-rate schedules over the steps: the paper's for several sizes and warm-ups, or those of recipes
     #[cfg(feature = "training")]
     Schedule(formulas::ScheduleArgs),
     /// The label-smoothing target, and what it does to the loss

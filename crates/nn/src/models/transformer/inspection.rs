@@ -2,7 +2,7 @@
 //!
 //! Plain numbers come back and no tensors, for crates that know none (`attentive-pictures`).
 
-use attentive_text::special::{BOS, EOS};
+use attentive_text::special::{decoder_input, decoder_output, source_ids};
 use burn::tensor::Tensor;
 
 use super::{Transformer, search::pad_rows};
@@ -37,12 +37,11 @@ impl Transformer {
     /// all attention weights and the `top` most probable tokens at each of the `target.len() + 1`
     /// positions: the decoder reads `<s>` and the target, and writes the target and `</s>`.
     pub fn inspect(&self, source: &[u32], target: &[u32], top: usize) -> Inspection {
-        let source = [source, &[EOS]].concat();
-        let read = [&[BOS], target].concat();
-        let written = [target, &[EOS]].concat();
+        let read = decoder_input(target);
+        let written = decoder_output(target);
         let device = self.device();
         let pass = &mut Pass::inspection();
-        let memory = self.encode(pad_rows(&[source], &device), pass);
+        let memory = self.encode(pad_rows(&[source_ids(source)], &device), pass);
         let decoded = self.decode(pad_rows(&[read], &device), &memory, pass);
         let log_probs = numbers(self.log_probs(decoded.hidden, pass));
         let vocab = log_probs.len() / written.len();

@@ -26,6 +26,7 @@ use tokenizers::pre_tokenizers::PreTokenizerWrapper;
 use super::lowercased;
 use super::options::{TokenizerKind, TokenizerOptions};
 use super::vocabulary::Vocabulary;
+use super::word_ids::WordCounter;
 use crate::error::{Result, TextError};
 use crate::special::{BOS, EOS, PAD, SPECIALS, UNK};
 use bytes::{ALPHABET, bytes_of, pre_tokens, spell_into};
@@ -164,6 +165,15 @@ impl SubwordTokenizer {
             .collect();
         let text = String::from_utf8_lossy(&bytes);
         text.strip_prefix(' ').unwrap_or(&text).to_owned()
+    }
+
+    pub(super) fn word_ids(&self, ids: &[u32]) -> Vec<usize> {
+        let mut counter = WordCounter::default();
+        let word_id = |id: &u32| {
+            counter.push_bytes(self.bytes_of_id(*id));
+            counter.last_word()
+        };
+        ids.iter().map(word_id).collect()
     }
 
     /// How people see an id: `▁` for a space, `<0xE2>` for bytes that are no character.

@@ -1,26 +1,29 @@
-//! Adam, AdamW and Muon over named parameters, with clipping by the global norm.
+//! Adam, AdamW and Muon over named parameters, with gradient clipping by the global norm.
 //!
 //! Our own instead of burn-optim's: its clipping works per tensor, its state is filed under random ids
 //! that change with every start, and ours must continue bit by bit from a checkpoint.
-//! Neighbours: [`crate::trainer`] hands in summed gradients, [`crate::checkpoint`] stores the moments.
+//! Neighbors: [`crate::trainer`] hands in summed gradients, [`crate::run::snapshot`] stores the moments.
 
 use std::collections::BTreeMap;
 
+use attentive_model::tensors::{Role, TensorSpec};
 use attentive_nn::{
-    models::transformer::Transformer,
     ops::{AdamStep, Precision, adam_update, blend, orthogonalize, sum_of_squares},
     parameters,
 };
-use burn::tensor::Tensor;
+use burn::{module::Module, tensor::Tensor};
 
 use crate::recipe::{Optimizer as Settings, OptimizerKind};
 
 /// Gradients by parameter name, flattened.
 pub type Gradients = BTreeMap<String, Tensor<1>>;
 
-/// What an optimiser remembers: moments by `first.NAME` and `second.NAME`, flattened.
-#[derive(Debug, Clone, Default)]
+/// The optimizer and its state: moments by `first.NAME` and `second.NAME`, flattened.
+#[derive(Debug, Clone)]
 pub struct Optimizer {
+    settings: Settings,
+    /// The shapes of the matrices that Muon takes care of, by name.
+    matrices: BTreeMap<String, [usize; 2]>,
     moments: BTreeMap<String, Tensor<1>>,
 }
 
@@ -38,18 +41,39 @@ pub struct Step {
 }
 
 impl Optimizer {
-    /// The model after one step.
-    pub fn step(
-        &mut self,
-        model: Transformer,
-        mut gradients: Gradients,
-        settings: &Settings,
-        step: &Step,
-    ) -> Transformer {
-        let matrices = match settings.kind {
-            OptimizerKind::Muon => layer_matrices(&model),
-            OptimizerKind::Adam | OptimizerKind::AdamW => BTreeMap::new(),
+    /// An optimizer for a model with these tensors.
+    ///
+    /// Muon is for the weights of linear layers: rows of the embeddings and of the output projection
+    /// belong to tokens and are not directions to turn.
+    pub fn new(settings: &Settings, tensors: &[TensorSpec]) -> Self {
+        let linear = |tensor: &&TensorSpec| {
+            settings.kind == OptimizerKind::Muon && tensor.role == Role::Linear
         };
+        let matrices = tensors.iter().filter(linear).filter_map(|tensor| {
+            let shape = tensor.shape.as_slice().try_into().ok()?;
+            Some((tensor.name.clone(), shape))
+        });
+        Self {
+            settings: settings.clone(),
+            matrices: matrices.collect(),
+            moments: BTreeMap::new(),
+        }
+    }
+
+    /// The same with the moments of a checkpoint, see [`Optimizer::moments`].
+    pub fn with_moments(mut self, moments: BTreeMap<String, Tensor<1>>) -> Self {
+        self.moments = moments;
+        self
+    }
+
+    /// The moments for a checkpoint: `first.NAME` and `second.NAME`.
+    pub fn moments(&self) -> &BTreeMap<String, Tensor<1>> {
+        &self.moments
+    }
+
+    /// The model after one step.
+    pub fn step<M: Module>(&mut self, model: M, mut gradients: Gradients, step: &Step) -> M {
+        let settings = &self.settings;
         let rule = AdamStep {
             learning_rate: step.learning_rate,
             beta1: settings.beta1,
@@ -67,8 +91,8 @@ impl Optimizer {
                 return values;
             };
             let first = self.take(&format!("first.{name}"), &values);
-            let (values, first) = match matrices.get(name) {
-                Some(shape) => muon_update(values, gradient, first, *shape, &rule, step.precision),
+            let (values, first) = match self.matrices.get(name).copied() {
+                Some(shape) => muon_update(values, gradient, first, shape, &rule, step.precision),
                 None => {
                     let second = self.take(&format!("second.{name}"), &values);
                     let [values, first, second] =
@@ -85,16 +109,6 @@ impl Optimizer {
     fn take(&mut self, moment: &str, like: &Tensor<1>) -> Tensor<1> {
         let known = self.moments.remove(moment);
         known.unwrap_or_else(|| like.zeros_like())
-    }
-
-    /// The moments for a checkpoint: `first.NAME` and `second.NAME`.
-    pub fn state(&self) -> impl Iterator<Item = (&String, &Tensor<1>)> {
-        self.moments.iter()
-    }
-
-    /// The reverse of [`Optimizer::state`].
-    pub fn from_state(moments: BTreeMap<String, Tensor<1>>) -> Self {
-        Self { moments }
     }
 }
 
@@ -123,15 +137,6 @@ pub fn muon_update(
     (blend(values, kept, direction, -size), momentum)
 }
 
-/// The shapes of the matrices inside the layers, by name: not those of the embeddings and the output,
-/// whose rows belong to words and are not directions to turn.
-fn layer_matrices(model: &Transformer) -> BTreeMap<String, [usize; 2]> {
-    let all = parameters::named(model).into_iter();
-    all.filter(|parameter| parameter.name.contains(".layers."))
-        .filter_map(|parameter| Some((parameter.name, parameter.shape.try_into().ok()?)))
-        .collect()
-}
-
 /// Adds `new` to what has been accumulated.
 pub fn accumulate(total: &mut Gradients, new: Gradients) {
     for (name, gradient) in new {
@@ -155,5 +160,33 @@ pub fn clip_scale(norm: f64, limit: f64) -> f64 {
         (limit / (norm + 1e-6)).min(1.0)
     } else {
         1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use attentive_model::config::{ModelConfig, Preset};
+
+    use super::*;
+
+    #[test]
+    fn muon_turns_the_weights_of_linear_layers_and_nothing_else() {
+        let tensors = Preset::Tiny.config(50, 60).tensors();
+        let matrices = |kind| {
+            let settings = Settings {
+                kind,
+                ..Settings::default()
+            };
+            Optimizer::new(&settings, &tensors).matrices
+        };
+        assert!(matrices(OptimizerKind::AdamW).is_empty());
+        let found = matrices(OptimizerKind::Muon);
+        // 4 + 4 layers; 4 matrices in each of 12 attentions, 2 in each of 8 feed-forward networks.
+        assert_eq!(found.len(), 12 * 4 + 8 * 2);
+        assert_eq!(
+            found["encoder.layers.0.feed_forward.inner.weight"],
+            [128, 256]
+        );
+        assert!(found.keys().all(|name| !name.contains("embeddings")));
     }
 }

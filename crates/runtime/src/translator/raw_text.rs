@@ -1,12 +1,12 @@
-//! What people type, on its way to sentences that a model knows, and back.
+//! Raw text to sentences that a model knows, and their translations to lines again.
 //!
 //! ```text
 //! line --split--> sentences --hide--> marks --fold--> model --unfold--> --restore--> --join--> line
 //! ```
 //!
-//! A model has learnt single sentences. A typed line may hold several, with web addresses and emoji
+//! A model is trained on single sentences. A line of raw text may hold several, with web addresses and emoji
 //! in them (`attentive_text::keep`), or SHOUT. The [`super::Translator`] comes here if
-//! [`super::Lines::Typed`] says so, and translates the sentences of all lines together.
+//! [`super::Lines::RawText`] says so, and translates the sentences of all lines together.
 
 use attentive_text::keep::{self, Hidden, MARKS};
 use attentive_text::lines::is_blank;
@@ -17,32 +17,36 @@ use super::translation::{Alternative, Translation};
 use crate::search::Finish;
 
 /// One translation for each line; `whole` translates sentences. Where `alignments` are wanted, copied
-/// words come from themselves.
+/// words are aligned with themselves.
 pub(super) fn translate<L: Line>(
     lines: &[L],
     alignments: bool,
     whole: impl FnOnce(&[WithPrefix]) -> Vec<Translation>,
 ) -> Vec<Translation> {
-    let lines: Vec<Vec<Piece>> = lines.iter().map(cut).collect();
-    let sentences: Vec<WithPrefix> = lines.iter().flatten().filter_map(Piece::asked).collect();
+    let lines: Vec<Vec<Segment>> = lines.iter().map(segment).collect();
+    let sentences: Vec<WithPrefix> = lines
+        .iter()
+        .flatten()
+        .filter_map(Segment::prepared)
+        .collect();
     let mut answers = whole(&sentences).into_iter();
-    let mut answered = |pieces: &Vec<Piece>| {
-        let parts = pieces.iter().map(|piece| match &piece.work {
-            Work::Copy => Part::copied(piece.sentence.text, alignments),
-            Work::Translate(asked) => {
+    let mut answered = |segments: &Vec<Segment>| {
+        let parts = segments.iter().map(|segment| match &segment.work {
+            Work::Copy => Part::copied(segment.sentence.text, alignments),
+            Work::Translate(prepared) => {
                 // As many answers as questions: that is what `whole` promises.
                 let answer = answers.next().unwrap_or_else(Translation::empty);
-                Part::translated(asked, answer)
+                Part::translated(prepared, answer)
             }
         });
         let parts: Vec<Part> = parts.collect();
-        join(pieces, &parts)
+        join(segments, &parts)
     };
     lines.iter().map(&mut answered).collect()
 }
 
 /// A sentence of a line, and what is to be done with it.
-struct Piece<'a> {
+struct Segment<'a> {
     sentence: Sentence<'a>,
     work: Work,
 }
@@ -50,11 +54,11 @@ struct Piece<'a> {
 enum Work {
     /// There is nothing to translate in it: numbers, signs, what is kept anyway.
     Copy,
-    Translate(Asked),
+    Translate(Prepared),
 }
 
-/// What a model is asked about a sentence, and how its answer is read.
-struct Asked {
+/// What a model is prepared about a sentence, and how its answer is read.
+struct Prepared {
     hidden: Hidden,
     case: Case,
     prefix: String,
@@ -64,43 +68,44 @@ struct Asked {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Case {
     AsItIs,
-    /// IN CAPITALS, which a model has hardly ever seen: it gets small letters instead.
+    /// IN CAPITALS, which a model has hardly ever seen: it gets lowercase letters instead.
     Capitals,
 }
 
-/// The pieces of a line; none if the line is blank.
-fn cut<L: Line>(line: &L) -> Vec<Piece<'_>> {
+/// The segments of a line; none if the line is blank.
+fn segment<L: Line>(line: &L) -> Vec<Segment<'_>> {
     if is_blank(line.text()) {
         return Vec::new();
     }
     let mut prefix = line.prefix().trim();
-    let pieces = sentences::split(line.text()).into_iter().map(|sentence| {
+    let segments = sentences::split(line.text()).into_iter().map(|sentence| {
         let hidden = keep::hide(sentence.text);
         let has_words = hidden.text.chars().any(char::is_alphabetic);
         // The translation must start with the prefix, so the first sentence is translated then.
         let has_prefix = !prefix.is_empty() && !sentence.text.is_empty();
-        let work = match has_words || has_prefix {
-            false => Work::Copy,
-            true => Work::Translate(Asked {
+        let work = if has_words || has_prefix {
+            Work::Translate(Prepared {
                 case: Case::of(&hidden.text),
                 hidden,
                 prefix: std::mem::take(&mut prefix).to_owned(),
-            }),
+            })
+        } else {
+            Work::Copy
         };
-        Piece { sentence, work }
+        Segment { sentence, work }
     });
-    pieces.collect()
+    segments.collect()
 }
 
-impl Piece<'_> {
+impl Segment<'_> {
     /// What the model gets to see.
-    fn asked(&self) -> Option<WithPrefix> {
-        let Work::Translate(asked) = &self.work else {
+    fn prepared(&self) -> Option<WithPrefix> {
+        let Work::Translate(prepared) = &self.work else {
             return None;
         };
         Some(WithPrefix {
-            text: asked.case.fold(&asked.hidden.text),
-            prefix: asked.prefix.clone(),
+            text: prepared.case.fold(&prepared.hidden.text),
+            prefix: prepared.prefix.clone(),
         })
     }
 }
@@ -113,11 +118,12 @@ impl Case {
         let words = text.split_whitespace().filter(word).count();
         let letters = text.chars().filter(|c| c.is_alphabetic()).count();
         // `ß` has no capital on most keyboards: GROßE STRAßE.
-        let small = text.chars().any(|c| c.is_lowercase() && c != 'ß');
+        let lowercase = text.chars().any(|c| c.is_lowercase() && c != 'ß');
         let capital = text.chars().any(char::is_uppercase);
-        match capital && !small && (words > 1 || letters >= 4) {
-            true => Self::Capitals,
-            false => Self::AsItIs,
+        if capital && !lowercase && (words > 1 || letters >= 4) {
+            Self::Capitals
+        } else {
+            Self::AsItIs
         }
     }
 
@@ -125,13 +131,13 @@ impl Case {
         if self == Self::AsItIs {
             return text.to_owned();
         }
-        let small = text.to_lowercase();
-        match small.char_indices().find(|(_, c)| c.is_alphabetic()) {
+        let lowercase = text.to_lowercase();
+        match lowercase.char_indices().find(|(_, c)| c.is_alphabetic()) {
             Some((at, first)) => {
-                let (before, rest) = (&small[..at], &small[at + first.len_utf8()..]);
+                let (before, rest) = (&lowercase[..at], &lowercase[at + first.len_utf8()..]);
                 format!("{before}{}{rest}", first.to_uppercase())
             }
-            None => small,
+            None => lowercase,
         }
     }
 
@@ -147,15 +153,18 @@ impl Case {
     }
 }
 
-impl Asked {
+impl Prepared {
     /// Links between words with marks become links between words without: something hidden may have
     /// several words, and a mark that the model made up has none.
-    fn link_what_was_hidden(&self, links: &mut [(usize, usize)], answer: &str) {
+    fn restore_links(&self, links: &mut [(usize, usize)], answer: &str) {
         let items = self.hidden.items();
         if items.is_empty() {
             return;
         }
-        let (src, tgt) = (places(&self.hidden.text, items), places(answer, items));
+        let (src, tgt) = (
+            word_positions(&self.hidden.text, items),
+            word_positions(answer, items),
+        );
         for (src_word, tgt_word) in links {
             *src_word = src.get(*src_word).copied().unwrap_or(*src_word);
             *tgt_word = tgt.get(*tgt_word).copied().unwrap_or(*tgt_word);
@@ -164,7 +173,7 @@ impl Asked {
 }
 
 /// For each word of a text with marks the number that it, or its first part, has without.
-fn places(text: &str, items: &[String]) -> Vec<usize> {
+fn word_positions(text: &str, items: &[String]) -> Vec<usize> {
     let mut waiting: Vec<Option<&String>> = items.iter().map(Some).collect();
     let mut unmarked = |c: char| match MARKS.iter().position(|mark| *mark == c) {
         Some(index) => {
@@ -204,7 +213,7 @@ impl Part {
         }
     }
 
-    fn translated(asked: &Asked, mut answer: Translation) -> Self {
+    fn translated(prepared: &Prepared, mut answer: Translation) -> Self {
         let mut ranked = vec![answer.take_best()];
         ranked.append(&mut answer.alternatives);
         for Alternative {
@@ -212,10 +221,10 @@ impl Part {
         } in &mut ranked
         {
             if let Some(links) = alignment {
-                asked.link_what_was_hidden(links, text);
+                prepared.restore_links(links, text);
             }
-            let unfolded = asked.case.unfold(text, &asked.prefix);
-            *text = asked.hidden.restore(&unfolded);
+            let unfolded = prepared.case.unfold(text, &prepared.prefix);
+            *text = prepared.hidden.restore(&unfolded);
         }
         Self {
             ranked,
@@ -231,9 +240,9 @@ impl Part {
 
 /// A line out of its sentences. Its n-th alternative consists of their n-th alternatives, so that the
 /// best come first again.
-fn join(pieces: &[Piece<'_>], parts: &[Part]) -> Translation {
+fn join(segments: &[Segment<'_>], parts: &[Part]) -> Translation {
     let ranks = parts.iter().map(|part| part.ranked.len()).max();
-    let mut ranked = (0..ranks.unwrap_or(0)).map(|rank| joined(pieces, parts, rank));
+    let mut ranked = (0..ranks.unwrap_or(0)).map(|rank| joined(segments, parts, rank));
     let Some(best) = ranked.next() else {
         return Translation::empty();
     };
@@ -244,7 +253,7 @@ fn join(pieces: &[Piece<'_>], parts: &[Part]) -> Translation {
             .filter_map(|notes| notes.truncated)
             .reduce(|a, b| a + b),
         unknown: notes().map(|notes| notes.unknown).sum(),
-        looped: notes().any(|notes| notes.looped),
+        repetition_blocked: notes().any(|notes| notes.repetition_blocked),
         ..best.into()
     }
 }
@@ -252,14 +261,14 @@ fn join(pieces: &[Piece<'_>], parts: &[Part]) -> Translation {
 /// The alternatives of one rank, one after the other, with the gaps of the line between them.
 ///
 /// Probabilities of sentences multiply, so their logarithms add up. The score, however, is the mean over
-/// the sentences that were translated: it is normalised by length, and two sentences are no worse
+/// the sentences that were translated: it is normalized by length, and two sentences are no worse
 /// than one.
-fn joined(pieces: &[Piece<'_>], parts: &[Part], rank: usize) -> Alternative {
+fn joined(segments: &[Segment<'_>], parts: &[Part], rank: usize) -> Alternative {
     let mut source = String::new();
     let mut line = Alternative::empty();
     let mut links = Some(Vec::new());
     let mut translated = 0;
-    for (Piece { sentence, .. }, part) in pieces.iter().zip(parts) {
+    for (Segment { sentence, .. }, part) in segments.iter().zip(parts) {
         let found = part.ranked(rank);
         let (src, tgt) = (next_word(&source), next_word(&line.text));
         match &found.alignment {
@@ -327,10 +336,10 @@ mod tests {
     fn a_mark_that_was_made_up_has_no_place_of_its_own() {
         let items = ["a b".to_owned(), "c".to_owned()];
         assert_eq!(
-            places("x \u{E000} \u{E000} y \u{E001}. z", &items),
+            word_positions("x \u{E000} \u{E000} y \u{E001}. z", &items),
             [0, 1, 2, 3, 4, 5]
         );
-        assert_eq!(places("\u{E005} x", &items), [0, 0]);
+        assert_eq!(word_positions("\u{E005} x", &items), [0, 0]);
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! What a checkpoint consists of, with a checksum of every file.
 //!
 //! `manifest.json` is written last, so a folder that has one was complete; the checksums tell
-//! whether it still is. [`crate::checkpoint`] writes and checks it.
+//! whether it still is. [`crate::run::checkpoint`] writes and checks it.
 
 use std::fs::{self, File};
 use std::path::Path;
 
+use attentive_model::durable;
 use serde::{Deserialize, Serialize};
 
-use crate::durable::{self, StorageError};
+use crate::error::StorageError;
 
 /// The manifest's file name.
 pub const FILE_NAME: &str = "manifest.json";
@@ -51,10 +52,10 @@ pub struct FileEntry {
 impl Manifest {
     /// Describes the files that are in the folder now.
     pub fn of(folder: &Path, kind: CheckpointKind) -> Result<Self, StorageError> {
-        let fail = |source| StorageError::io("read", folder, source);
+        let fail = StorageError::io("read", folder);
         let mut files = Vec::new();
-        for entry in fs::read_dir(folder).map_err(fail)? {
-            let entry = entry.map_err(fail)?;
+        for entry in fs::read_dir(folder).map_err(&fail)? {
+            let entry = entry.map_err(&fail)?;
             let name = entry.file_name().to_string_lossy().into_owned();
             if name != FILE_NAME {
                 files.push(describe(folder, name)?);
@@ -72,7 +73,8 @@ impl Manifest {
     pub fn write(&self, folder: &Path) -> Result<(), StorageError> {
         let mut text = serde_json::to_string_pretty(self).expect("plain strings and numbers");
         text.push('\n');
-        durable::create_synced(&folder.join(FILE_NAME), text.as_bytes())
+        let path = folder.join(FILE_NAME);
+        durable::write(&path, text.as_bytes()).map_err(StorageError::io("write", &path))
     }
 
     /// Reads `manifest.json`; the error is a sentence about what is wrong with it.
@@ -134,8 +136,8 @@ fn problem(folder: &Path, expected: &FileEntry) -> Option<String> {
 
 fn describe(folder: &Path, name: String) -> Result<FileEntry, StorageError> {
     let path = folder.join(&name);
-    let fail = |source| StorageError::io("read", &path, source);
-    let file = File::open(&path).map_err(fail)?;
+    let fail = StorageError::io("read", &path);
+    let file = File::open(&path).map_err(&fail)?;
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(file).map_err(fail)?;
     let bytes = hasher.count();

@@ -2,8 +2,10 @@
 //!
 //! A continued run must be bitwise equal to an uninterrupted one, on any machine and with any later
 //! version of this program. Library generators may change their algorithm between versions, so what
-//! shuffles the batches ([`crate::batches`]) and writes the synthetic tasks ([`crate::synthetic`])
-//! is SplitMix64 (Steele, Lea, Flood 2014), spelt out here.
+//! shuffles the batches ([`crate::data::batches`]) and writes the synthetic tasks ([`crate::data::synthetic`])
+//! is SplitMix64 (Steele, Lea, Flood 2014), over the finalizer that dropout draws with.
+
+use attentive_nn::random::mix;
 
 /// SplitMix64: 64 bits of state, one number per step.
 #[derive(Debug, Clone)]
@@ -24,11 +26,9 @@ impl SplitMix64 {
 
     /// The next 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
+        let bits = mix(self.state);
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.state;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        bits ^ (bits >> 31)
+        bits
     }
 
     /// A number from 0 up to, but without, `bound`; every one is equally likely.
@@ -38,7 +38,7 @@ impl SplitMix64 {
     pub fn below(&mut self, bound: usize) -> usize {
         assert!(bound > 0, "no number is below 0");
         let bound = bound as u64;
-        // Numbers in the last, incomplete run of `bound` would favour small remainders: draw again.
+        // Numbers in the last, incomplete run of `bound` would favor small remainders: draw again.
         let limit = u64::MAX - u64::MAX % bound;
         loop {
             let bits = self.next_u64();

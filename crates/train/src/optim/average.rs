@@ -2,23 +2,22 @@
 //!
 //! The paper averages the last 5 (base) or 20 (big) checkpoints (§6.1). Done once, when training ends.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use attentive_model::config::TransformerConfig;
-use attentive_nn::{models::transformer::Transformer, parameters};
+use attentive_nn::parameters;
 use burn::tensor::Device;
 
-use crate::Result;
+use crate::{Result, task::Task};
 
 /// The mean of the models in these checkpoints; `None` when there is none.
-pub fn average(
+pub fn average<T: Task>(
+    task: &T,
     checkpoints: &[PathBuf],
-    config: &TransformerConfig,
     device: &Device,
-) -> Result<Option<Transformer>> {
-    let mut sum: Option<Transformer> = None;
+) -> Result<Option<T::Model>> {
+    let mut sum: Option<T::Model> = None;
     for checkpoint in checkpoints {
-        let model = Transformer::load(config, &weights_file(checkpoint), device)?;
+        let model = task.load_model(checkpoint, device)?;
         sum = Some(match sum {
             None => model,
             Some(sum) => {
@@ -32,8 +31,4 @@ pub fn average(
     }
     let count = checkpoints.len() as f64;
     Ok(sum.map(|sum| parameters::replace(sum, |_, total| total.div_scalar(count))))
-}
-
-fn weights_file(checkpoint: &Path) -> PathBuf {
-    checkpoint.join("model.safetensors")
 }

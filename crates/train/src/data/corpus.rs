@@ -2,7 +2,7 @@
 //!
 //! [`CorpusText::read`] reads what the recipe names and takes its fingerprint,
 //! [`CorpusText::train_tokenizers`] learns the vocabularies, [`CorpusText::encode`] turns every line
-//! into numbers and reports what was left out. The pairs go to [`crate::batches`].
+//! into numbers and reports what was left out. The pairs go to [`crate::data::batches`].
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use std::sync::Arc;
 use attentive_model::directory::Tokenizers;
 use attentive_text::lines::{is_blank, read_lines};
 use attentive_text::parallel::ParallelCorpus;
-use attentive_text::special::{BOS, EOS, UNK};
+use attentive_text::special::{UNK, source_ids, target_ids};
 use attentive_text::tokenizer::Tokenizer;
 use rayon::prelude::*;
 
+use crate::data::fingerprint::CorpusFingerprint;
+use crate::data::random::SplitMix64;
+use crate::data::synthetic;
 use crate::error::{Result, TrainError};
-use crate::fingerprint::CorpusFingerprint;
-use crate::random::SplitMix64;
 use crate::recipe::Recipe;
-use crate::synthetic;
 
 /// A sentence pair as numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -276,13 +276,13 @@ fn refuse_missing_files(recipe: &Recipe) -> Result<()> {
         .filter(|path| !path.exists())
         .collect();
     missing.dedup();
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(TrainError::MissingFiles {
-            missing,
-            dir: data.dir.clone(),
-        }),
+    if missing.is_empty() {
+        return Ok(());
     }
+    Err(TrainError::MissingFiles {
+        missing,
+        dir: data.dir.clone(),
+    })
 }
 
 fn read_pair(
@@ -325,7 +325,7 @@ fn encode(
         ..Report::default()
     };
     let mut pairs = Vec::with_capacity(encoded.len());
-    for (index, (mut src, tgt)) in encoded.into_iter().enumerate() {
+    for (index, (src, tgt)) in encoded.into_iter().enumerate() {
         if src.is_empty() || tgt.is_empty() {
             report.empty += 1;
             continue;
@@ -341,18 +341,18 @@ fn encode(
         report.tgt_unknown += unknown(&tgt);
         report.src_tokens += src.len() + 1;
         report.tgt_tokens += tgt.len() + 1;
-        src.push(EOS);
-        let mut framed = Vec::with_capacity(tgt.len() + 2);
-        framed.push(BOS);
-        framed.extend(tgt);
-        framed.push(EOS);
-        pairs.push(Pair { src, tgt: framed });
+        pairs.push(Pair {
+            src: source_ids(src),
+            tgt: target_ids(&tgt),
+        });
     }
     (pairs, report)
 }
 
 #[cfg(test)]
 mod tests {
+    use attentive_text::special::{BOS, EOS};
+
     use super::*;
 
     fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {

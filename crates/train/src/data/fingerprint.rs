@@ -1,7 +1,7 @@
 //! Tells one corpus from another, file by file, so that a run is never continued on changed text.
 //!
 //! The text counts, not the file: a corpus may move or be compressed again. Checkpoints carry the
-//! fingerprint in their state; [`crate::corpus`] takes it while reading.
+//! fingerprint in their state; [`crate::data::corpus`] takes it while reading.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,21 +1,21 @@
 //! A checkpoint: one folder that is either complete or not there.
 //!
-//! [`CheckpointWriter::begin`] opens a folder aside, the trainer writes into it, and
-//! [`CheckpointWriter::commit`] syncs every file, adds the manifest and renames the folder into
-//! place. [`verify`] tells whether a checkpoint is still what was written. Which checkpoints a run
-//! has and keeps is [`crate::run_dir`].
+//! [`write`] fills it under another name, adds the manifest and renames it into place; [`verify`] tells
+//! whether it is still what was written. Which checkpoints a run has and keeps is
+//! [`crate::run::directory`].
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use crate::durable::{self, StorageError};
-use crate::manifest::{CheckpointKind, Manifest};
-use crate::run_dir::RunDir;
+use attentive_model::durable;
 
-/// Where training stands: so many optimiser steps, and so many batches towards the next.
+use crate::error::{Result, StorageError};
+use crate::run::manifest::{CheckpointKind, Manifest};
+
+/// Where training stands: so many optimizer steps, and so many batches towards the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// Optimiser steps done.
+    /// Optimizer steps done.
     pub step: u64,
     /// Batches whose gradients wait to be part of the next step.
     pub micro_step: u64,
@@ -43,95 +43,46 @@ impl Position {
     }
 }
 
-/// A checkpoint being written; dropped without [`CheckpointWriter::commit`], it leaves no trace.
-#[derive(Debug)]
-pub struct CheckpointWriter {
-    aside: PathBuf,
-    target: PathBuf,
+/// Writes a checkpoint, or another model of the run, with everything that `fill` puts into its folder: whole
+/// or not at all.
+///
+/// One that has the same name already is replaced: a run that was continued from an older checkpoint comes
+/// past the same steps again.
+pub fn write(
+    target: &Path,
     kind: CheckpointKind,
-    /// Set once the folder has its name and there is nothing left to clean up.
-    done: bool,
-}
-
-impl CheckpointWriter {
-    /// Opens a folder for the checkpoint of this position.
-    pub fn begin(
-        run: &RunDir,
-        position: Position,
-        kind: CheckpointKind,
-    ) -> Result<Self, StorageError> {
-        Self::begin_at(run.checkpoints_path().join(position.folder_name()), kind)
-    }
-
-    /// Opens a folder for a finished model beside the checkpoints, such as `RUN/average`.
-    pub fn begin_model(run: &RunDir, name: &str) -> Result<Self, StorageError> {
-        Self::begin_at(run.path().join(name), CheckpointKind::Model)
-    }
-
-    fn begin_at(target: PathBuf, kind: CheckpointKind) -> Result<Self, StorageError> {
-        let aside = durable::aside(&target);
-        let fail = |source| StorageError::io("create", &aside, source);
-        if aside.exists() {
-            fs::remove_dir_all(&aside).map_err(fail)?;
-        }
-        fs::create_dir(&aside).map_err(fail)?;
-        Ok(CheckpointWriter {
-            aside,
-            target,
-            kind,
-            done: false,
-        })
-    }
-
-    /// The folder to write files into.
-    pub fn path(&self) -> &Path {
-        &self.aside
-    }
-
-    /// Writes one file.
-    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StorageError> {
-        let path = self.aside.join(name);
-        fs::write(&path, bytes).map_err(|source| StorageError::io("write", &path, source))
-    }
-
-    /// Makes the checkpoint real, in one moment, and returns its path.
-    ///
-    /// One that has the same name already is replaced: a run that was continued from an older
-    /// checkpoint comes past the same steps again.
-    pub fn commit(mut self) -> Result<PathBuf, StorageError> {
-        let manifest = Manifest::of(&self.aside, self.kind)?;
+    fill: impl FnOnce(&Path) -> Result<()>,
+) -> Result<()> {
+    let replaced = replaced_name(target);
+    let complete = |folder: &Path| -> Result<()> {
+        fill(folder).map_err(|error| error.while_writing(target))?;
+        let manifest = Manifest::of(folder, kind)?;
         for file in &manifest.files {
-            durable::sync_file(&self.aside.join(&file.name))?;
+            let path = folder.join(&file.name);
+            durable::sync_file(&path).map_err(StorageError::io("write", &path))?;
         }
-        manifest.write(&self.aside)?;
-        durable::sync_folder(&self.aside)?;
-        let replaced = replaced_name(&self.target);
-        let replaces = self.target.exists();
-        if replaces {
-            // Between the two renames only the other name exists; `restore_replaced` knows it.
-            durable::rename(&self.target, &replaced)?;
+        manifest.write(folder)?;
+        if target.exists() {
+            // Until the new one is renamed only the other name exists; `restore_replaced` knows it.
+            durable::rename(target, &replaced).map_err(StorageError::io("write", target))?;
         }
-        if let Err(error) = durable::rename(&self.aside, &self.target) {
-            if replaces {
-                let _ = fs::rename(&replaced, &self.target);
-            }
-            return Err(error);
-        }
-        self.done = true;
-        if replaces {
-            let removed = fs::remove_dir_all(&replaced);
-            removed.map_err(|source| StorageError::io("remove", &replaced, source))?;
-        }
-        Ok(self.target.clone())
+        Ok(())
+    };
+    let mut failed = None;
+    let written = durable::write_folder(target, |folder| {
+        complete(folder).map_err(|error| {
+            failed = Some(error);
+            io::Error::other("the folder is not complete")
+        })
+    });
+    if let Err(source) = written {
+        restore_replaced(&replaced)?;
+        return Err(failed.unwrap_or_else(|| StorageError::io("write", target)(source).into()));
     }
-}
-
-impl Drop for CheckpointWriter {
-    fn drop(&mut self) {
-        if !self.done {
-            let _ = fs::remove_dir_all(&self.aside);
-        }
+    if replaced.exists() {
+        fs::remove_dir_all(&replaced).map_err(StorageError::io("remove", &replaced))?;
     }
+    Ok(())
 }
 
 /// Checks every file of a checkpoint against its manifest.
@@ -184,10 +135,10 @@ fn others(checkpoint: &Path) -> Vec<PathBuf> {
 
 /// The checkpoints in a folder, oldest first.
 pub(crate) fn list(folder: &Path) -> Result<Vec<(Position, PathBuf)>, StorageError> {
-    let fail = |source| StorageError::io("read", folder, source);
+    let fail = StorageError::io("read", folder);
     let mut all = Vec::new();
-    for entry in fs::read_dir(folder).map_err(fail)? {
-        let entry = entry.map_err(fail)?;
+    for entry in fs::read_dir(folder).map_err(&fail)? {
+        let entry = entry.map_err(&fail)?;
         if let Some(position) = entry
             .file_name()
             .to_str()
@@ -207,26 +158,24 @@ fn replaced_name(target: &Path) -> PathBuf {
     target.with_file_name(format!("{REPLACED}{name}"))
 }
 
-/// Brings back a checkpoint whose replacement was cut short, and removes what is no longer needed.
+/// Brings back a checkpoint whose replacement was cut short, and removes what is no longer needed; other
+/// names are left alone.
 pub(crate) fn restore_replaced(path: &Path) -> Result<(), StorageError> {
-    let name = path
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    let Some(original) = name.strip_prefix(REPLACED) else {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let Some(original) = name.strip_prefix(REPLACED).filter(|_| path.exists()) else {
         return Ok(());
     };
     let original = path.with_file_name(original);
     if original.exists() {
-        return fs::remove_dir_all(path).map_err(|source| StorageError::io("remove", path, source));
+        return fs::remove_dir_all(path).map_err(StorageError::io("remove", path));
     }
-    durable::rename(path, &original)
+    durable::rename(path, &original).map_err(StorageError::io("write", &original))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::directory::RunDir;
 
     fn run() -> (tempfile::TempDir, RunDir) {
         let dir = tempfile::tempdir().unwrap();
@@ -242,10 +191,17 @@ mod tests {
     }
 
     fn save(run: &RunDir, step: u64, weights: &[u8]) -> PathBuf {
-        let writer = CheckpointWriter::begin(run, at(step), CheckpointKind::Epoch).unwrap();
-        writer.write("model.safetensors", weights).unwrap();
-        fs::write(writer.path().join("state.json"), "{}").unwrap();
-        writer.commit().unwrap()
+        let path = run.checkpoint_path(at(step));
+        write(&path, CheckpointKind::Epoch, |folder| {
+            put(&folder.join("model.safetensors"), weights)?;
+            put(&folder.join("state.json"), b"{}")
+        })
+        .unwrap();
+        path
+    }
+
+    fn put(path: &Path, bytes: &[u8]) -> Result<()> {
+        Ok(fs::write(path, bytes).map_err(StorageError::io("write", path))?)
     }
 
     fn names(folder: &Path) -> Vec<String> {
@@ -273,14 +229,23 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_that_is_not_committed_leaves_no_trace() {
+    fn a_checkpoint_that_is_not_completed_leaves_no_trace_and_the_one_that_was_there() {
         let (_dir, run) = run();
-        let writer = CheckpointWriter::begin(&run, at(1), CheckpointKind::Interval).unwrap();
-        writer.write("model.safetensors", b"half").unwrap();
-        assert_eq!(names(&run.checkpoints_path()).len(), 1);
-        assert_eq!(run.checkpoints().unwrap(), []);
-        drop(writer);
-        assert_eq!(names(&run.checkpoints_path()), Vec::<String>::new());
+        for old in [&[][..], &["step-000001"]] {
+            let failed = write(
+                &run.checkpoint_path(at(1)),
+                CheckpointKind::Interval,
+                |folder| {
+                    put(&folder.join("model.safetensors"), b"half")?;
+                    assert_eq!(names(&run.checkpoints_path()).len(), 1 + old.len());
+                    put(&folder.join("no/such/folder"), b"")
+                },
+            );
+            assert!(failed.is_err());
+            assert_eq!(names(&run.checkpoints_path()), old);
+            save(&run, 1, b"weights");
+        }
+        verify(&run.checkpoint_path(at(1))).unwrap();
     }
 
     /// `/dev/full` refuses every write as a full disk does.
@@ -289,16 +254,20 @@ mod tests {
     fn a_full_disk_is_said_so_and_keeps_the_earlier_checkpoint() {
         let (_dir, run) = run();
         let old = save(&run, 1, b"weights");
-        let writer = CheckpointWriter::begin(&run, at(2), CheckpointKind::Epoch).unwrap();
-        let weights = writer.path().join("model.safetensors");
-        std::os::unix::fs::symlink("/dev/full", &weights).unwrap();
-        let error = writer.write("model.safetensors", b"weights").unwrap_err();
+        let error = write(
+            &run.checkpoint_path(at(2)),
+            CheckpointKind::Epoch,
+            |folder| {
+                let weights = folder.join("model.safetensors");
+                std::os::unix::fs::symlink("/dev/full", &weights).unwrap();
+                put(&weights, b"weights")
+            },
+        )
+        .unwrap_err();
         let message = error.to_string();
-        assert!(matches!(error, StorageError::DiskFull { .. }), "{message}");
         for part in ["the disk is full", "model.safetensors", "Free some space"] {
             assert!(message.contains(part), "{message}");
         }
-        drop(writer);
         assert_eq!(names(&run.checkpoints_path()), ["step-000001"]);
         assert_eq!(run.latest_intact().unwrap().checkpoint, Some(old));
     }
@@ -400,10 +369,11 @@ mod tests {
     #[test]
     fn a_model_beside_the_checkpoints_is_written_the_same_way() {
         let (_dir, run) = run();
-        let writer = CheckpointWriter::begin_model(&run, "average").unwrap();
-        writer.write("model.safetensors", b"mean").unwrap();
-        let path = writer.commit().unwrap();
-        assert_eq!(path, run.path().join("average"));
+        let path = run.path().join("average");
+        write(&path, CheckpointKind::Model, |folder| {
+            put(&folder.join("model.safetensors"), b"mean")
+        })
+        .unwrap();
         assert_eq!(verify(&path).unwrap().kind, CheckpointKind::Model);
         assert_eq!(run.checkpoints().unwrap(), []);
     }

@@ -1,4 +1,4 @@
-//! Lines as people type them, with fake models: what goes in whole comes out whole.
+//! Lines of raw text, with fake models: what goes in whole comes out whole.
 
 use std::io::{BufRead, Cursor};
 
@@ -24,9 +24,9 @@ fn tokenizers() -> Tokenizers {
     Tokenizers::shared(tokenizer)
 }
 
-fn typed() -> TranslatorOptions {
+fn raw_text() -> TranslatorOptions {
     TranslatorOptions {
-        lines: Lines::Typed,
+        lines: Lines::RawText,
         ..Default::default()
     }
 }
@@ -56,7 +56,8 @@ fn texts(translations: &[Translation]) -> Vec<&str> {
     translations.iter().map(|line| line.text.as_str()).collect()
 }
 
-const SENTENCES: [&str; 12] = [
+const SENTENCES: [&str; 13] = [
+    "Tippe `echo Hallo. Welt` ein.",
     "Ein Hund rennt.",
     "Zwei Katzen schlafen!",
     "Wer ist da?",
@@ -90,13 +91,13 @@ proptest! {
 
     #[test]
     fn a_model_that_copies_gives_back_every_line(lines in lines()) {
-        let found = copying(typed()).translate(&lines);
+        let found = copying(raw_text()).translate(&lines);
         prop_assert_eq!(texts(&found), lines);
     }
 
     #[test]
     fn any_text_gives_one_answer_for_each_line(lines in prop::collection::vec(".{0,40}", 0..4)) {
-        let translator = copying(typed());
+        let translator = copying(raw_text());
         let together = translator.translate(&lines);
         prop_assert_eq!(together.len(), lines.len());
         for (line, answer) in lines.iter().zip(together) {
@@ -112,14 +113,14 @@ proptest! {
     ) {
         let line = words.join(" ") + end;
         prop_assert_eq!(
-            random(typed()).translate(&[&line]),
+            random(raw_text()).translate(&[&line]),
             random(TranslatorOptions::default()).translate(&[&line])
         );
     }
 
     #[test]
     fn a_stream_answers_as_all_lines_at_once(lines in lines(), window in 1usize..5) {
-        let translator = random(TranslatorOptions { window, ..typed() });
+        let translator = random(TranslatorOptions { window, ..raw_text() });
         let text = lines.join("\n");
         let mut streamed = Vec::new();
         let input = Cursor::new(text.clone()).lines();
@@ -137,7 +138,7 @@ proptest! {
 
 #[test]
 fn a_line_without_a_word_is_copied_and_costs_nothing() {
-    let translator = random(typed());
+    let translator = random(raw_text());
     let lines = ["", "  ", "42", "😀", "1 + 1 = 2.", "https://example.org"];
     let found = translator.translate(&lines);
     let expected = ["", "", "42", "😀", "1 + 1 = 2.", "https://example.org"];
@@ -173,7 +174,7 @@ fn seen(line: &str) -> Vec<String> {
         search: SearchOptions::greedy(),
         batch_sentences: Some(1),
         threads: Some(1),
-        ..typed()
+        ..raw_text()
     };
     let translator = Translator::new(model, tokenizers, options).expect("sound options");
     assert_eq!(translator.translate(&[line])[0].text, line);
@@ -183,7 +184,7 @@ fn seen(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn capitals_are_shown_to_the_model_in_small_letters() {
+fn capitals_are_shown_to_the_model_in_lowercase() {
     assert_eq!(seen("EIN HUND RENNT!"), ["Ein hund rennt!"]);
     assert_eq!(seen("\"ÖLTANK\""), ["\"Öltank\""]);
     for as_it_is in ["OK", "EU!", "Ein HUND rennt.", "ABC", "日本語です"] {
@@ -200,8 +201,16 @@ fn each_sentence_is_shown_alone_and_what_is_kept_is_not_shown() {
 }
 
 #[test]
+fn no_sentence_ends_within_code_or_an_address() {
+    let shown = seen("Tippe `echo Hallo. Welt` ein.");
+    assert_eq!(shown, ["Tippe \u{E000} ein."]);
+    let shown = seen("Siehe <a title=\"Wer? Ich!\">hier</a>. Oder `ja. Nein`?");
+    assert_eq!(shown, ["Oder \u{E000}?", "Siehe \u{E000}hier\u{E001}."]);
+}
+
+#[test]
 fn scores_are_means_and_log_probabilities_sums_over_the_translated_sentences() {
-    let translator = random(typed());
+    let translator = random(raw_text());
     let [first, second] = ["Ein Hund rennt.", "Wer ist da?"];
     let alone = random(TranslatorOptions::default()).translate(&[first, second]);
     let joined = &translator.translate(&[format!("{first} 42. {second}")])[0];
@@ -227,14 +236,14 @@ fn scores_are_means_and_log_probabilities_sums_over_the_translated_sentences() {
 fn what_was_cut_in_a_sentence_is_told_for_the_line() {
     let translator = copying(TranslatorOptions {
         max_source_tokens: 6,
-        ..typed()
+        ..raw_text()
     });
     let alone = translator.translate(&["Vielerlei!", "Wunderliches?"]);
     let joined = &translator.translate(&["Vielerlei! Wunderliches?"])[0];
     let cut = |line: &Translation| line.truncated.expect("too long");
     assert_eq!(cut(joined), cut(&alone[0]) + cut(&alone[1]));
 
-    let mut options = typed();
+    let mut options = raw_text();
     options.search = SearchOptions::greedy();
     options.search.max_length.cap = Some(3);
     let joined = &copying(options).translate(&["Ja. Wunderliches?"])[0];
@@ -243,7 +252,7 @@ fn what_was_cut_in_a_sentence_is_told_for_the_line() {
 
 #[test]
 fn a_prefix_starts_the_line_as_it_was_given() {
-    let translator = random(typed());
+    let translator = random(raw_text());
     for text in ["Ein Hund. Wer da?", "EIN HUND RENNT!", "42. Wer da?", "😀"] {
         let line = WithPrefix {
             text: text.to_owned(),
@@ -262,7 +271,7 @@ fn links_count_the_words_of_the_whole_line() {
     fake_dir::write(folder.path()).expect("written");
     let options = TranslatorOptions {
         alignments: true,
-        ..typed()
+        ..raw_text()
     };
     let translator = Translator::open(folder.path()).expect("a model");
     let translator = translator.with_options(options).expect("sound options");

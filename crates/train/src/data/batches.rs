@@ -1,13 +1,16 @@
 //! Encoded pairs -> batches of similar length, so that padding is rare (§5.1).
 //!
 //! [`plan`] decides which pairs stand together, [`Batch::collect`] pads them. The plan is a pure
-//! function of seed and epoch, so that a continued run goes on with the very next batch. Pairs come
-//! from [`crate::corpus`], batches go to the trainer.
+//! function of seed and epoch, so that a continued run goes on with the very next batch; it does not depend
+//! on how many processes train, which share it ([`Round`]). Pairs come from [`crate::data::corpus`],
+//! batches go to the trainer.
+
+use std::ops::Range;
 
 use attentive_text::special::PAD;
 
-use crate::corpus::Pair;
-use crate::random::SplitMix64;
+use crate::data::corpus::Pair;
+use crate::data::random::SplitMix64;
 use crate::recipe::Training;
 
 /// How much goes into a batch.
@@ -33,7 +36,7 @@ impl Budget {
 }
 
 /// Pairs that are sorted together when batches have a fixed number of sentences: whole epochs would
-/// make neighbours for life, single batches would be padded to their longest sentence.
+/// make neighbors for life, single batches would be padded to their longest sentence.
 const POOL_BATCHES: usize = 100;
 
 /// The batches of an epoch as indices into `pairs`; every pair stands in exactly one.
@@ -61,6 +64,25 @@ pub fn plan_in_order(pairs: &[Pair], budget: Budget) -> Vec<Vec<usize>> {
     match budget {
         Budget::Tokens(tokens) => cut(pairs, &order, tokens),
         Budget::Sentences(sentences) | Budget::Random(sentences) => chunks(&order, sentences),
+    }
+}
+
+/// The batches that all processes compute side by side, one each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Round {
+    /// Indices into the plan.
+    pub batches: Range<usize>,
+    /// The one of this process; nothing if there are fewer batches than processes.
+    pub own: Option<usize>,
+}
+
+impl Round {
+    /// The round that begins with batch `next` of the `in_epoch` batches of an epoch, when `to_step` more
+    /// make an optimizer step: it goes neither beyond the epoch nor beyond the step.
+    pub fn new(next: usize, in_epoch: usize, to_step: usize, rank: usize, size: usize) -> Self {
+        let batches = next..in_epoch.min(next + to_step.min(size));
+        let own = Some(next + rank).filter(|own| batches.contains(own));
+        Self { batches, own }
     }
 }
 
@@ -182,7 +204,7 @@ fn tgt_columns(pair: &Pair) -> usize {
 }
 
 /// Sorts by the longer side, which the budget counts, and among equals by how much longer the source
-/// is than the target: upwards and downwards in turn, so that neighbours stay alike where the
+/// is than the target: upwards and downwards in turn, so that neighbors stay alike where the
 /// longer side changes. On Multi30k with 4096 tokens a batch this leaves 3.4% padding; sorted by
 /// target and then source length it is 5.3%.
 fn sort_by_length(pairs: &[Pair], order: &mut [usize]) {
@@ -237,7 +259,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::corpus::CorpusText;
+    use crate::data::corpus::CorpusText;
     use crate::recipe::Recipe;
 
     /// A pair with so many tokens on each side, `<s>` and `</s>` aside.
@@ -358,6 +380,32 @@ mod tests {
         let pairs = [pair(3, 1), pair(1, 2)];
         let share = padding_share(&pairs, &[vec![0, 1]]);
         assert!((share - (1.0 - 11.0 / 14.0)).abs() < 1e-12, "{share}");
+    }
+
+    #[test]
+    fn the_shares_of_all_processes_are_the_batches_of_the_step_in_order() {
+        // Steps of 5 batches, epochs of 12: the second epoch begins within a step.
+        let (epoch, step) = (12, 5);
+        for size in [1, 2, 3, 5, 7] {
+            let mut taken = vec![0; size];
+            let (mut next, mut in_step, mut order) = (0, 2, Vec::new());
+            while next < epoch {
+                let left = step - in_step;
+                let round = Round::new(next, epoch, left, 0, size);
+                assert!(round.batches.len() <= left.min(size) && !round.batches.is_empty());
+                for (rank, taken) in taken.iter_mut().enumerate() {
+                    let same = Round::new(next, epoch, left, rank, size);
+                    assert_eq!(same.batches, round.batches);
+                    order.extend(same.own);
+                    *taken += usize::from(same.own.is_some());
+                }
+                next = round.batches.end;
+                in_step = (in_step + round.batches.len()) % step;
+            }
+            assert_eq!(order, (0..epoch).collect::<Vec<_>>(), "{size} processes");
+            assert_eq!(in_step, (2 + epoch) % step);
+            assert!(taken.is_sorted_by(|one, next| one >= next), "{taken:?}");
+        }
     }
 
     #[test]

@@ -4,17 +4,28 @@
 //! RUN/recipe.toml                the resolved recipe
 //! RUN/metrics.jsonl              one line per event
 //! RUN/checkpoints/step-000123/   a complete checkpoint, itself a model directory
-//! RUN/best, RUN/last             links to two of them
+//! RUN/average/                   the average of the last epochs' checkpoints, a model directory
+//! RUN/best, RUN/last             links to two of these
 //! ```
-//! Checkpoints are written by [`crate::checkpoint`]; `attentive-runtime` opens `RUN` as a model.
+//! Checkpoints are written by [`crate::run::checkpoint`]; `attentive-runtime` opens `RUN` as a model.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::checkpoint::{self, Position};
-use crate::durable::{self, StorageError, TEMPORARY};
-use crate::manifest::{CheckpointKind, Manifest};
+use attentive_model::durable::{self, TEMPORARY};
+
+use crate::Recipe;
+use crate::error::StorageError;
+use crate::recipe::RECIPE_FILE;
+use crate::run::checkpoint::{self, Position};
+use crate::run::manifest::{CheckpointKind, Manifest};
+
+/// The folder of the checkpoints in the folder of a run.
+pub const CHECKPOINTS: &str = "checkpoints";
+
+/// The folder of the average of checkpoints.
+const AVERAGE: &str = "average";
 
 /// A link in the folder of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,8 +69,8 @@ pub struct Latest {
 impl RunDir {
     /// Opens the folder of a run, or makes a new one; refuses a folder that holds anything else.
     pub fn open_or_create(path: &Path) -> Result<Self, StorageError> {
-        let fail = |source| StorageError::io("create the run folder", path, source);
-        let checkpoints = path.join("checkpoints");
+        let fail = StorageError::io("create the run folder", path);
+        let checkpoints = path.join(CHECKPOINTS);
         if path.is_dir() && !checkpoints.is_dir() {
             refuse_foreign(path)?;
         }
@@ -79,12 +90,28 @@ impl RunDir {
 
     /// `RUN/checkpoints`.
     pub fn checkpoints_path(&self) -> PathBuf {
-        self.path.join("checkpoints")
+        self.path.join(CHECKPOINTS)
+    }
+
+    /// The folder of the checkpoint of this position.
+    pub fn checkpoint_path(&self, position: Position) -> PathBuf {
+        self.checkpoints_path().join(position.folder_name())
     }
 
     /// `RUN/recipe.toml`.
     pub fn recipe_path(&self) -> PathBuf {
-        self.path.join("recipe.toml")
+        self.path.join(RECIPE_FILE)
+    }
+
+    /// `RUN/average`: the average of the last epochs' checkpoints.
+    pub fn average_path(&self) -> PathBuf {
+        self.path.join(AVERAGE)
+    }
+
+    /// Writes `RUN/recipe.toml`.
+    pub fn write_recipe(&self, recipe: &Recipe) -> Result<(), StorageError> {
+        let path = self.recipe_path();
+        durable::write(&path, recipe.to_toml().as_bytes()).map_err(StorageError::io("write", &path))
     }
 
     /// `RUN/metrics.jsonl`.
@@ -143,7 +170,8 @@ impl RunDir {
     pub fn point(&self, link: Link, target: &Path) -> Result<(), StorageError> {
         // Relative, so that the run can be moved.
         let target = target.strip_prefix(&self.path).unwrap_or(target);
-        durable::point(&self.path.join(link.name()), target)
+        let link = self.path.join(link.name());
+        durable::replace_link(&link, target).map_err(StorageError::io("link", &link))
     }
 
     /// What `best` or `last` points to, if it points to anything that is there.
@@ -172,7 +200,7 @@ impl RunDir {
             let among_newest = take_one(&mut newest);
             let among_epochs = epochs > 0 && is_epoch(&path) && take_one(&mut epochs);
             if !among_newest && !among_epochs && !linked.contains(&path) {
-                durable::remove_folder(&path)?;
+                durable::remove_folder(&path).map_err(StorageError::io("remove", &path))?;
                 removed.push(path);
             }
         }
@@ -182,9 +210,9 @@ impl RunDir {
     /// Removes what an interrupted process left; the lock says that nobody is still writing it.
     fn clean_up(&self) -> Result<(), StorageError> {
         for folder in [self.path.clone(), self.checkpoints_path()] {
-            let fail = |source| StorageError::io("read", &folder, source);
-            for entry in fs::read_dir(&folder).map_err(fail)? {
-                let path = entry.map_err(fail)?.path();
+            let fail = StorageError::io("read", &folder);
+            for entry in fs::read_dir(&folder).map_err(&fail)? {
+                let path = entry.map_err(&fail)?.path();
                 checkpoint::restore_replaced(&path)?;
                 let name = path
                     .file_name()
@@ -198,7 +226,7 @@ impl RunDir {
                     } else {
                         fs::remove_file(&path)
                     };
-                    removed.map_err(|source| StorageError::io("remove", &path, source))?;
+                    removed.map_err(StorageError::io("remove", &path))?;
                 }
             }
         }
@@ -218,20 +246,14 @@ fn is_epoch(checkpoint: &Path) -> bool {
 }
 
 /// What a run has beside its checkpoints; a folder with only these has lost them, or never had any.
-const OWN_FILES: [&str; 5] = [
-    "recipe.toml",
-    "metrics.jsonl",
-    "tensorboard",
-    "best",
-    "last",
-];
+const OWN_FILES: [&str; 5] = [RECIPE_FILE, "metrics.jsonl", "tensorboard", "best", "last"];
 
 /// A folder with anything but hidden files and a run's own in it belongs to someone else.
 fn refuse_foreign(path: &Path) -> Result<(), StorageError> {
-    let fail = |source| StorageError::io("read", path, source);
-    for entry in fs::read_dir(path).map_err(fail)? {
+    let fail = StorageError::io("read", path);
+    for entry in fs::read_dir(path).map_err(&fail)? {
         let found = entry
-            .map_err(fail)?
+            .map_err(&fail)?
             .file_name()
             .to_string_lossy()
             .into_owned();
@@ -252,7 +274,7 @@ fn lock(run: &Path) -> Result<File, StorageError> {
         .truncate(false)
         .write(true)
         .open(&path);
-    let file = open.map_err(|source| StorageError::io("create", &path, source))?;
+    let file = open.map_err(StorageError::io("create", &path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(StorageError::Locked {
@@ -260,14 +282,13 @@ fn lock(run: &Path) -> Result<File, StorageError> {
         }),
         // A file system without locks must not keep anyone from training.
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(file),
-        Err(TryLockError::Error(source)) => Err(StorageError::io("lock", &path, source)),
+        Err(TryLockError::Error(source)) => Err(StorageError::io("lock", &path)(source)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkpoint::CheckpointWriter;
 
     fn run() -> (tempfile::TempDir, RunDir) {
         let dir = tempfile::tempdir().unwrap();
@@ -276,9 +297,13 @@ mod tests {
     }
 
     fn save(run: &RunDir, step: u64, micro_step: u64, kind: CheckpointKind) -> PathBuf {
-        let writer = CheckpointWriter::begin(run, Position { step, micro_step }, kind).unwrap();
-        writer.write("model.safetensors", b"weights").unwrap();
-        writer.commit().unwrap()
+        let path = run.checkpoint_path(Position { step, micro_step });
+        checkpoint::write(&path, kind, |folder| {
+            fs::write(folder.join("model.safetensors"), b"weights").unwrap();
+            Ok(())
+        })
+        .unwrap();
+        path
     }
 
     fn left(run: &RunDir) -> Vec<u64> {
@@ -406,7 +431,7 @@ mod tests {
         fs::write(half.join("model.safetensors"), "half").unwrap();
         let file = run.path().join(".tmp-recipe.toml-4711");
         fs::write(&file, "half").unwrap();
-        durable::point(
+        durable::replace_link(
             &run.path().join(".tmp-best-4711"),
             Path::new("checkpoints/step-000001"),
         )
@@ -441,6 +466,7 @@ mod tests {
         let (dir, run) = run();
         fs::write(run.recipe_path(), "").unwrap();
         fs::write(run.metrics_path(), "").unwrap();
+        fs::create_dir(run.average_path()).unwrap();
         fs::remove_dir_all(run.checkpoints_path()).unwrap();
         drop(run);
         let run = RunDir::open_or_create(&dir.path().join("new/run")).unwrap();

@@ -3,13 +3,13 @@
 //! A line may lose its capitals, its final punctuation or its umlauts, something that stands on both
 //! sides may become a mark ([`attentive_text::keep`]), and subwords may be hidden so that words are cut
 //! in many ways. What becomes of a line is a pure function of seed, epoch and line, so that a continued
-//! run sees what an uninterrupted one saw. Neighbours: [`crate::corpus`] asks for every line.
+//! run sees what an uninterrupted one saw. Neighbors: [`crate::data::corpus`] asks for every line.
 
 use attentive_text::keep::MARKS;
 use attentive_text::language::without_umlauts;
 use attentive_text::tokenizer::Tokenizer;
 
-use crate::random::SplitMix64;
+use crate::data::random::SplitMix64;
 use crate::recipe::Augmentation;
 
 impl Augmentation {
@@ -63,9 +63,10 @@ fn with_marks(src: &str, tgt: &str, random: &mut SplitMix64) -> (String, String)
     }
     if common.is_empty() {
         let mark = MARKS[0];
-        return match random.chance(0.3) {
-            true => (format!("{mark} {src}"), format!("{mark} {tgt}")),
-            false => (format!("{src} {mark}"), format!("{tgt} {mark}")),
+        return if random.chance(0.3) {
+            (format!("{mark} {src}"), format!("{mark} {tgt}"))
+        } else {
+            (format!("{src} {mark}"), format!("{tgt} {mark}"))
         };
     }
     let mut pair = (src.to_owned(), tgt.to_owned());

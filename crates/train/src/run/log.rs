@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::durable::{self, StorageError};
+use attentive_model::durable;
+
+use crate::error::StorageError;
 
 /// The log of a run, open at its end.
 #[derive(Debug)]
@@ -36,7 +38,7 @@ impl MetricsLog {
         let text = match std::fs::read(path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            Err(source) => return Err(StorageError::io("read", path, source)),
+            Err(source) => return Err(StorageError::io("read", path)(source)),
         };
         let limit = usize::try_from(lines).unwrap_or(usize::MAX);
         let kept: Vec<&str> = text
@@ -49,12 +51,12 @@ impl MetricsLog {
             kept_text.push('\n');
         }
         if kept_text != text || !path.exists() {
-            durable::write_file(path, kept_text.as_bytes())?;
+            durable::write(path, kept_text.as_bytes()).map_err(StorageError::io("write", path))?;
         }
         let file = OpenOptions::new()
             .append(true)
             .open(path)
-            .map_err(|source| StorageError::io("write", path, source))?;
+            .map_err(StorageError::io("write", path))?;
         let (lines, bytes) = (kept.len() as u64, kept_text.len() as u64);
         Ok(MetricsLog {
             path: path.to_owned(),
@@ -75,7 +77,7 @@ impl MetricsLog {
         object.insert("event".to_owned(), event.into());
         object.insert("step".to_owned(), step.into());
         let fields = serde_json::to_value(fields)
-            .map_err(|error| StorageError::io("write", &self.path, error.into()))?;
+            .map_err(|error| StorageError::io("write", &self.path)(error.into()))?;
         match fields {
             Value::Object(fields) => object.extend(fields),
             Value::Null => {}
@@ -87,7 +89,7 @@ impl MetricsLog {
         if let Err(source) = self.file.write_all(line.as_bytes()) {
             // Half a line would spoil the next one too.
             let _ = self.file.set_len(self.bytes);
-            return Err(StorageError::io("write", &self.path, source));
+            return Err(StorageError::io("write", &self.path)(source));
         }
         self.lines += 1;
         self.bytes += line.len() as u64;

@@ -1,16 +1,19 @@
 //! Where a run stands, apart from its weights: `state.json` of a checkpoint.
 //!
-//! Together with the weights, the optimiser's moments and the recipe this is all that a continued
+//! Together with the weights, the optimizer's moments and the recipe this is all that a continued
 //! run needs to be bitwise equal to an uninterrupted one. Random numbers need no state of their own:
-//! batches depend on seed and epoch, dropout on seed and step.
+//! batches depend on seed and epoch, dropout on seed and batch.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use attentive_nn::ops::Precision;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::checkpoint::Position;
-use crate::durable::StorageError;
-use crate::fingerprint::CorpusFingerprint;
+use crate::data::fingerprint::CorpusFingerprint;
+use crate::error::StorageError;
+use crate::run::checkpoint::Position;
 
 /// The file's name in a checkpoint.
 pub const FILE_NAME: &str = "state.json";
@@ -19,7 +22,7 @@ pub const FILE_NAME: &str = "state.json";
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainState {
-    /// Optimiser steps done.
+    /// Optimizer steps done.
     pub step: u64,
     /// Batches whose gradients wait to be part of the next step.
     pub micro_step: u64,
@@ -32,12 +35,11 @@ pub struct TrainState {
     pub epoch: u64,
     /// The next batch of the epoch, from 0.
     pub batch: u64,
-    /// Sentence pairs seen.
+    /// Examples seen, such as sentence pairs.
     pub examples: u64,
-    /// Source tokens seen.
-    pub src_tokens: u64,
     /// Target tokens seen.
-    pub tgt_tokens: u64,
+    #[serde(alias = "tgt_tokens")]
+    pub tokens: u64,
     /// Steps that were not applied because the loss or a gradient was not finite, in a row.
     pub bad_steps: u64,
     /// Seconds of training, over all continuations.
@@ -59,29 +61,34 @@ pub struct TrainState {
     /// Loss per token of the last validation.
     #[serde(with = "exact_option")]
     pub val_loss: Option<f64>,
-    /// BLEU of the last validation.
-    #[serde(with = "exact_option")]
-    pub val_bleu: Option<f64>,
+    /// The task's metrics in the last validation, by name, as far as they were finite.
+    pub val_metrics: BTreeMap<String, f64>,
     /// The best score so far, higher being better: BLEU, or minus the loss, as `validation.best_by` says.
     #[serde(with = "exact_option")]
     pub best_score: Option<f64>,
     /// The step of the best score.
     pub best_step: Option<u64>,
+    /// Whether the best model is `RUN/average`, and not the checkpoint of that step.
+    pub best_is_average: bool,
     /// Validations since the best score.
     pub validations_without_improvement: u64,
     /// Whether early stopping has ended the run.
     pub stopped_early: bool,
     /// Lines that `metrics.jsonl` had, so that a continued run cuts off what came later.
     pub metrics_lines: u64,
-    /// [`crate::recipe::Recipe::fingerprint`] of the run.
-    pub recipe_fingerprint: String,
+    /// What `training.precision` came to on the machine of the run; earlier versions did not write it.
+    pub precision: Option<Precision>,
     /// The corpus of the run.
     pub corpus: CorpusFingerprint,
-    /// Fingerprint of the source tokenizer.
-    pub src_tokenizer: String,
-    /// Fingerprint of the target tokenizer.
-    pub tgt_tokenizer: String,
 }
+
+/// Keys that earlier versions wrote and that nothing needs.
+const RETIRED: [&str; 4] = [
+    "recipe_fingerprint",
+    "src_tokenizer",
+    "tgt_tokenizer",
+    "src_tokens",
+];
 
 impl TrainState {
     /// Steps and batches towards the next.
@@ -99,12 +106,28 @@ impl TrainState {
         text
     }
 
+    /// Reads what [`TrainState::to_json`] wrote, or what it wrote in an earlier version.
+    pub fn from_json(text: &str) -> serde_json::Result<Self> {
+        let mut json: Value = serde_json::from_str(text)?;
+        if let Some(keys) = json.as_object_mut() {
+            for key in RETIRED {
+                keys.remove(key);
+            }
+            if let Some(bleu @ Value::Number(_)) = keys.remove("val_bleu") {
+                keys.insert(
+                    "val_metrics".to_owned(),
+                    serde_json::json!({ "bleu": bleu }),
+                );
+            }
+        }
+        serde_json::from_value(json)
+    }
+
     /// Reads `state.json` of a checkpoint.
     pub fn load(checkpoint: &Path) -> Result<Self, StorageError> {
         let path = checkpoint.join(FILE_NAME);
-        let text = std::fs::read_to_string(&path)
-            .map_err(|source| StorageError::io("read", &path, source))?;
-        serde_json::from_str(&text).map_err(|error| StorageError::Damaged {
+        let text = std::fs::read_to_string(&path).map_err(StorageError::io("read", &path))?;
+        Self::from_json(&text).map_err(|error| StorageError::Damaged {
             path: checkpoint.to_owned(),
             problems: vec![format!("{FILE_NAME} cannot be understood ({error})")],
             remedy: "Continue with the version of this program that wrote it.".to_owned(),
@@ -125,9 +148,10 @@ mod exact {
 
     impl From<f64> for Number {
         fn from(value: f64) -> Self {
-            match value.is_finite() {
-                true => Number::Finite(value),
-                false => Number::Other(value.to_string()),
+            if value.is_finite() {
+                Number::Finite(value)
+            } else {
+                Number::Other(value.to_string())
             }
         }
     }
@@ -199,12 +223,28 @@ mod tests {
             micro_step: 3,
             best_score: Some(34.5),
             best_step: Some(12_000),
-            tgt_tokens: u64::MAX,
+            tokens: u64::MAX,
             corpus,
-            recipe_fingerprint: "abc".to_owned(),
+            precision: Some(Precision::Bf16),
             ..TrainState::default()
         };
         assert_eq!(round_trip(&state), state);
+    }
+
+    #[test]
+    fn a_state_of_an_earlier_version_is_understood() {
+        let text = r#"{"step": 7, "src_tokens": 90, "tgt_tokens": 80, "val_bleu": 12.5,
+            "recipe_fingerprint": "abc", "src_tokenizer": "d", "tgt_tokenizer": "e"}"#;
+        let expected = TrainState {
+            step: 7,
+            tokens: 80,
+            val_metrics: BTreeMap::from([("bleu".to_owned(), 12.5)]),
+            ..TrainState::default()
+        };
+        assert_eq!(TrainState::from_json(text).unwrap(), expected);
+        let none = TrainState::from_json(r#"{"val_bleu": null}"#).unwrap();
+        assert_eq!(none, TrainState::default());
+        assert!(TrainState::from_json(r#"{"of_a_later_version": 1}"#).is_err());
     }
 
     #[test]

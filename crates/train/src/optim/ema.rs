@@ -1,12 +1,12 @@
 //! The exponential moving average of the weights: a smoother model than the last step's.
 //!
-//! Neighbours: [`crate::trainer`] updates it after each step, validates and saves it instead of the
-//! raw weights when the recipe asks for it.
+//! Neighbors: [`crate::trainer`] updates it after each step; where the recipe asks for it, it is validated
+//! and saved instead of the raw weights.
 
 use std::collections::BTreeMap;
 
-use attentive_nn::{models::transformer::Transformer, ops::blend, parameters};
-use burn::tensor::Tensor;
+use attentive_nn::{ops::blend, parameters};
+use burn::{module::Module, tensor::Tensor};
 
 /// Averaged parameters by name.
 #[derive(Debug, Clone)]
@@ -16,8 +16,8 @@ pub struct Ema {
 }
 
 impl Ema {
-    /// Starts at the model's own weights.
-    pub fn new(decay: f64, model: &Transformer) -> Self {
+    /// Starts at the model's own weights: random ones, or the average of a checkpoint.
+    pub fn new(decay: f64, model: &impl Module) -> Self {
         let values = parameters::named(model)
             .into_iter()
             .map(|p| (p.name, p.values))
@@ -25,14 +25,9 @@ impl Ema {
         Self { decay, values }
     }
 
-    /// Continues from a checkpoint.
-    pub fn from_state(decay: f64, values: BTreeMap<String, Tensor<1>>) -> Self {
-        Self { decay, values }
-    }
-
     /// Moves the average towards the model. Early steps count more (`(1 + t) / (10 + t)` at most), so
     /// that the random start is soon forgotten.
-    pub fn update(&mut self, model: &Transformer, step: u64) {
+    pub fn update(&mut self, model: &impl Module, step: u64) {
         let decay = self.decay.min((1.0 + step as f64) / (10.0 + step as f64));
         for parameter in parameters::named(model) {
             if let Some(old) = self.values.remove(&parameter.name) {
@@ -43,7 +38,7 @@ impl Ema {
     }
 
     /// `model` with the averaged weights.
-    pub fn apply(&self, model: Transformer) -> Transformer {
+    pub fn apply<M: Module>(&self, model: M) -> M {
         parameters::replace(model, |name, old| {
             self.values.get(name).cloned().unwrap_or(old)
         })
