@@ -309,6 +309,27 @@ fn a_tokenizer_gives_back_what_it_was_given() {
 }
 
 #[test]
+fn a_sentencepiece_file_is_a_tokenizer() {
+    let folder = Folder::new();
+    let packed = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../text/tests/fixtures/sentencepiece/unigram.model.gz"
+    );
+    let mut packed = flate2::read::GzDecoder::new(fs::File::open(packed).expect("a fixture"));
+    let spm = folder.path("vocab.spm");
+    let mut file = fs::File::create(&spm).expect("a writable folder");
+    std::io::copy(&mut packed, &mut file).expect("written");
+    let line = "The lazy dog 🐕 jumps.\n";
+    let encode = ["tokenizer", "encode", "-t", &spm, "--ids"];
+    let ids = attentive_reading(&encode, line.as_bytes()).good();
+    let decode = ["tokenizer", "decode", "-t", &spm];
+    assert_eq!(attentive_reading(&decode, ids.as_bytes()).good(), line);
+    let pieces = attentive_reading(&encode[..4], line.as_bytes()).good();
+    assert!(pieces.starts_with("▁The ▁"), "{pieces}");
+    assert!(pieces.contains("<0xF0> <0x9F>"), "{pieces}");
+}
+
+#[test]
 fn synthetic_data_is_the_same_for_the_same_seed() {
     let folder = Folder::new();
     let make = |name: &str, seed: &str| {

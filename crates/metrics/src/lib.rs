@@ -1,7 +1,20 @@
-//! Scores for translations, equal to sacreBLEU's to the last digit: BLEU, chrF and TER.
+//! Scores for translations, equal to sacreBLEU's to the last digit: BLEU, chrF and TER, and whether their
+//! differences are significant. Strings only: files and models are the caller's.
 //!
-//! A scorer is made from options and [`References`](references::References), once; it turns a system's
-//! output into [`Statistics`](statistics::Statistics), one row per segment, and their sum into a score.
+//! ```text
+//! references --scorer--> a system's output --statistics--> one row per segment --sum, formula--> score --report--> text
+//! ```
+//!
+//! - [`references`] holds what is scored against, [`input`] splits lines of files as sacreBLEU does.
+//! - [`scorer`] is what the metrics have in common: text to [`statistics`], statistics to a score, and a
+//!   [`signature`] that says how the score was made.
+//! - [`bleu`] counts matching n-grams (`ngrams`) of the words that [`bleu_tokenizers`] find, as
+//!   [`bleu_options`] say; `bleu_formula` makes the score. [`chrf`] and `chrf_formula` do so for
+//!   characters. [`ter`] counts edits and shifts of words.
+//! - [`significance`] has confidence intervals and paired tests, over the samples of `resampling`.
+//! - [`report`] prints scores as sacreBLEU prints them: one line, JSON or tables.
+//! - `numpy` and `python_text` compute random numbers, sums and white space as Python does; `vocabulary`
+//!   numbers words. [`error`] holds the error type.
 //!
 //! ```
 //! use attentive_metrics::bleu::corpus_bleu;

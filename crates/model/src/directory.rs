@@ -3,7 +3,7 @@
 //! ```text
 //! config.json         the architecture (TransformerConfig) and "format": 1
 //! model.safetensors   the weights: f32, or int8 as `attentive quantize` writes them
-//! tokenizer.json      one tokenizer for both languages,
+//! tokenizer.json      one tokenizer for both languages (tokenizer.spm for a SentencePiece file),
 //!                     or src.tokenizer.json and tgt.tokenizer.json
 //! ```
 //!
@@ -15,6 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use attentive_text::Tokenizer;
+use attentive_text::tokenizer::FILE_EXTENSIONS;
 
 use crate::config::{self, TransformerConfig};
 use crate::durable;
@@ -76,7 +77,7 @@ impl ModelDir {
     pub fn embedded(model: &EmbeddedModel) -> Result<Self> {
         let path = PathBuf::from(model.name);
         let config = config::parse(&path.join(CONFIG), model.config)?;
-        let tokenizer = Tokenizer::from_bytes(model.tokenizer, path.join(SHARED))?;
+        let tokenizer = Tokenizer::from_bytes(model.tokenizer, path.join("tokenizer.json"))?;
         let weights = WeightsFile::Embedded(model.weights);
         Self::fitting(path, config, Tokenizers::shared(tokenizer), weights)
     }
@@ -184,56 +185,67 @@ impl Tokenizers {
         self.src.fingerprint() == self.tgt.fingerprint()
     }
 
-    /// Reads `tokenizer.json`, or `src.tokenizer.json` and `tgt.tokenizer.json`, from a directory.
+    /// Reads `tokenizer.json`, or `src.tokenizer.json` and `tgt.tokenizer.json`, from a directory; any of
+    /// them may be a SentencePiece file instead, whose name ends in `.spm`.
     pub fn load(dir: impl AsRef<Path>) -> Result<Self> {
         let dir = dir.as_ref();
-        let has = |name| dir.join(name).is_file();
-        match (has(SHARED), has(SRC), has(TGT)) {
-            (true, false, false) => Ok(Self::shared(Tokenizer::load(dir.join(SHARED))?)),
-            (false, true, true) => Ok(Self {
-                src: Tokenizer::load(dir.join(SRC))?,
-                tgt: Tokenizer::load(dir.join(TGT))?,
+        let find = |name| tokenizer_files(dir, name).find(|path| path.is_file());
+        let missing = |name| Err(not_a_model(dir, format!("{name}.json is missing")));
+        match (find(SHARED), find(SRC), find(TGT)) {
+            (Some(shared), None, None) => Ok(Self::shared(Tokenizer::load(shared)?)),
+            (None, Some(src), Some(tgt)) => Ok(Self {
+                src: Tokenizer::load(src)?,
+                tgt: Tokenizer::load(tgt)?,
             }),
-            (false, false, false) => Err(not_a_model(dir, format!("{SHARED} is missing"))),
-            (false, true, false) => Err(not_a_model(dir, format!("{TGT} is missing"))),
-            (false, false, true) => Err(not_a_model(dir, format!("{SRC} is missing"))),
-            (true, _, _) => Err(not_a_model(
+            (None, None, None) => missing(SHARED),
+            (None, Some(_), None) => missing(TGT),
+            (None, None, Some(_)) => missing(SRC),
+            (Some(_), _, _) => Err(not_a_model(
                 dir,
-                format!("it holds both {SHARED} and a tokenizer for one language"),
+                format!("it holds both {SHARED}.json and a tokenizer for one language"),
             )),
         }
     }
 
-    /// Writes the tokenizers into a directory that exists, and removes files of the other layout,
+    /// Writes the tokenizers into a directory that exists, and removes files of another layout,
     /// which would make [`Tokenizers::load`] ambiguous.
     pub fn save(&self, dir: impl AsRef<Path>) -> Result<()> {
         let dir = dir.as_ref();
-        let (wanted, unwanted) = if self.is_shared() {
-            (vec![(SHARED, &self.src)], vec![SRC, TGT])
+        let wanted = if self.is_shared() {
+            vec![(SHARED, &self.src)]
         } else {
-            (vec![(SRC, &self.src), (TGT, &self.tgt)], vec![SHARED])
+            vec![(SRC, &self.src), (TGT, &self.tgt)]
         };
+        let mut written = Vec::with_capacity(wanted.len());
         for (name, tokenizer) in wanted {
-            let path = dir.join(name);
-            let written = durable::write(&path, &tokenizer.to_bytes()?);
-            written.map_err(ModelError::io("write", &path))?;
+            let path = dir.join(format!("{name}.{}", tokenizer.file_extension()));
+            durable::write(&path, &tokenizer.to_bytes()?)
+                .map_err(ModelError::io("write", &path))?;
+            written.push(path);
         }
-        for path in unwanted
-            .into_iter()
-            .map(|name| dir.join(name))
-            .filter(|path| path.exists())
-        {
-            fs::remove_file(&path).map_err(ModelError::io("remove", &path))?;
+        let all = [SHARED, SRC, TGT].into_iter();
+        for path in all.flat_map(|name| tokenizer_files(dir, name)) {
+            if path.exists() && !written.contains(&path) {
+                fs::remove_file(&path).map_err(ModelError::io("remove", &path))?;
+            }
         }
         Ok(())
     }
 }
 
+/// Where a tokenizer of this name may be.
+fn tokenizer_files(dir: &Path, name: &str) -> impl Iterator<Item = PathBuf> {
+    FILE_EXTENSIONS
+        .map(|end| dir.join(format!("{name}.{end}")))
+        .into_iter()
+}
+
 const CONFIG: &str = "config.json";
 const WEIGHTS: &str = "model.safetensors";
-const SHARED: &str = "tokenizer.json";
-const SRC: &str = "src.tokenizer.json";
-const TGT: &str = "tgt.tokenizer.json";
+/// Names of tokenizers, without the extension.
+const SHARED: &str = "tokenizer";
+const SRC: &str = "src.tokenizer";
+const TGT: &str = "tgt.tokenizer";
 
 fn save_all_but_weights(
     path: &Path,

@@ -81,6 +81,33 @@ fn a_shared_tokenizer_is_one_file_and_saving_over_the_other_layout_leaves_no_dou
 }
 
 #[test]
+fn a_sentencepiece_file_stays_one_in_a_model_directory() {
+    let file = b"\x0a\x09\x0a\x05<unk>\x18\x02\x0a\x06\x0a\x04\xe2\x96\x81a";
+    let sentence_piece = Tokenizer::from_bytes(file, "vocab.spm").expect("a small model");
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    save(dir.path(), &Tokenizers::shared(tokenizer("a b c")));
+    save(dir.path(), &Tokenizers::shared(sentence_piece.clone()));
+    let saved = fs::read(dir.path().join("tokenizer.spm")).expect("just saved");
+    assert_eq!(saved, file);
+    assert!(!dir.path().join("tokenizer.json").exists());
+    let opened = ModelDir::open(dir.path())
+        .expect("a model just saved")
+        .tokenizers;
+    assert_eq!(opened.src.fingerprint(), sentence_piece.fingerprint());
+    assert_eq!(opened.src.encode("a a b"), [4, 4, 3]);
+    let mixed = Tokenizers {
+        src: sentence_piece,
+        tgt: tokenizer("a house"),
+    };
+    save(dir.path(), &mixed);
+    let opened = ModelDir::open(dir.path())
+        .expect("a model just saved")
+        .tokenizers;
+    let kinds = [TokenizerKind::SentencePiece, TokenizerKind::Word];
+    assert_eq!([opened.src.kind(), opened.tgt.kind()], kinds);
+}
+
+#[test]
 fn a_training_run_opens_its_best_model_and_else_its_last() {
     let run = tempfile::tempdir().expect("a temporary directory");
     let (best, last) = (Tokenizers::shared(tokenizer("a b c")), separate());

@@ -1,15 +1,19 @@
-//! Text to tokens and back: the first and the last room on the data path, with no tensors in it.
+//! Text to tokens and back: the first and the last crate on the data path, with no tensors in it.
 //!
 //! ```text
 //! files --lines--> lines --parallel--> sentence pairs --tokenizer--> ids --> (models) --> ids --tokenizer--> text
 //! ```
 //!
-//! - [`lines`] reads plain and gzip'd UTF-8 line by line, [`parallel`] pairs two sides of a corpus.
-//! - [`tokenizer`] turns a line into token ids and ids into a line, with words, with subwords or as a
-//!   SentencePiece file says.
-//! - [`language`] tells German from English, [`sentences`] cuts text into sentences, and [`keep`] hides
-//!   from the model what is to be copied: what people type becomes what models know.
-//! - [`special`] holds the four ids that every vocabulary starts with.
+//! - [`lines`] reads plain and gzip'd UTF-8 line by line and says which lines are blank; [`parallel`]
+//!   pairs the two sides of a corpus.
+//! - [`tokenizer`] turns a line into token ids and ids into a line: [`Tokenizer`] is one type for all
+//!   kinds. Inside are `words` (word lists, with `vocabulary` and `spacing`), `subword` (byte-level BPE
+//!   and Unigram, learned here) and `sentencepiece` ([`SentencePiece`] files of other programs), and
+//!   `file`, which tells their files apart.
+//! - [`special`] holds the four ids that every vocabulary starts with, and frames sentences with them.
+//! - [`language`] tells German from English, [`sentences`] splits text into sentences, and [`keep`]
+//!   replaces what is to be copied, such as addresses, before the model sees it: what people type
+//!   becomes what models know.
 //! - [`error`] holds the one error type; each message names the file, the line and the remedy.
 //!
 //! ```

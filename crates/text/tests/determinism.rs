@@ -40,11 +40,8 @@ fn train_all_into(folder: &Path) {
             lowercase: false,
         };
         let tokenizer = Tokenizer::train(&options, &mut text.iter().map(String::as_str)).unwrap();
-        std::fs::write(
-            folder.join(format!("{kind}.json")),
-            tokenizer.to_bytes().unwrap(),
-        )
-        .unwrap();
+        let file = tokenizer.to_bytes().unwrap();
+        std::fs::write(folder.join(format!("{kind}.json")), file).unwrap();
     }
 }
 

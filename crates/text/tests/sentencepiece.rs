@@ -101,13 +101,14 @@ fn a_tokenizer_of_such_a_file_is_saved_and_opened_like_any_other() {
         let spm = folder.path().join(format!("{name}.spm"));
         fs::write(&spm, unpacked(name)).unwrap();
         let opened = Tokenizer::load(&spm).unwrap();
-        let saved = folder.path().join("tokenizer.json");
-        std::fs::write(&saved, opened.to_bytes().unwrap()).unwrap();
-        let again = Tokenizer::load(&saved).unwrap();
+        let file = opened.to_bytes().unwrap();
+        assert_eq!(file, unpacked(name));
+        let again = Tokenizer::from_bytes(&file, "tokenizer.spm").unwrap();
         let model = model(name);
         let text = "The quick  brown fox <sep> 12 \u{fb01}x";
         for tokenizer in [opened, again] {
             assert_eq!(tokenizer.kind(), TokenizerKind::SentencePiece);
+            assert_eq!(tokenizer.file_extension(), "spm");
             assert_eq!(tokenizer.fingerprint(), model.fingerprint());
             let ids = tokenizer.encode(text);
             assert_eq!(ids, model.encode(text));

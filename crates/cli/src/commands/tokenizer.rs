@@ -9,7 +9,7 @@ use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
 use clap::{Args, Subcommand};
 
 use crate::exit::Ending;
-use crate::output::{FileOutput, Output};
+use crate::output::Output;
 use crate::terminal::Terminal;
 use crate::wording::count;
 
@@ -129,14 +129,13 @@ fn train(args: &TrainArgs, terminal: &Terminal) -> anyhow::Result<()> {
         ));
     }
     // What cannot be written should be known before the long part.
-    drop(FileOutput::create(&args.out)?);
+    let mut output = Output::open(Some(&args.out))?;
     let mut lines = Vec::new();
     for file in &args.files {
         lines.extend(read_lines(file)?);
     }
     terminal.note(format_args!("learning from {} lines", count(lines.len())));
     let tokenizer = Tokenizer::train(&options, &mut lines.iter().map(String::as_str))?;
-    let mut output = Output::open(Some(&args.out))?;
     output.write_all(&tokenizer.to_bytes()?)?;
     output.finish()?;
     let (kind, size) = (tokenizer.kind(), count(tokenizer.vocab_size()));

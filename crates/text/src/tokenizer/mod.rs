@@ -27,6 +27,9 @@ use crate::error::{Result, TextError};
 use subword::SubwordTokenizer;
 use words::WordTokenizer;
 
+/// All that [`Tokenizer::file_extension`] gives.
+pub const FILE_EXTENSIONS: [&str; 2] = ["json", "spm"];
+
 /// A trained tokenizer; cloning is cheap, as clones share the vocabulary.
 #[derive(Clone)]
 pub struct Tokenizer(Inner);
@@ -75,6 +78,14 @@ impl Tokenizer {
             Inner::Words(words) => Ok(words.to_json().into_bytes()),
             Inner::Subword(subword) => subword.to_json().map(String::into_bytes),
             Inner::SentencePiece(model) => Ok(model.file().to_vec()),
+        }
+    }
+
+    /// How the name of the tokenizer's file should end: `json` or `spm`.
+    pub fn file_extension(&self) -> &'static str {
+        match self.0 {
+            Inner::Words(_) | Inner::Subword(_) => FILE_EXTENSIONS[0],
+            Inner::SentencePiece(_) => FILE_EXTENSIONS[1],
         }
     }
 
