@@ -191,7 +191,7 @@ fn a_forked_process_does_its_work_itself() {
     unsafe {
         let child = libc::fork();
         if child == 0 {
-            libc::alarm(20); // Whoever waits for threads that are not there is ended.
+            libc::alarm(20); // Ends a child that waits for threads that are not there.
             let right = engine.map(&items, |item| item * item) == [1, 4, 9, 16];
             drop(engine);
             libc::_exit(if right { 0 } else { 1 });

@@ -86,23 +86,23 @@ impl LinesArgs {
     }
 }
 
-/// How to draw translations at random instead.
+/// How to sample translations instead.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sampling")]
 pub struct SamplingArgs {
-    /// Draw each token at random by its probability instead of searching for the best
+    /// Sample each token by its probability instead of searching for the best
     #[arg(long, conflicts_with = "beam")]
     sample: bool,
     /// Sampling temperature: below 1 sharpens the distribution, above 1 flattens it
     #[arg(long, value_name = "T", requires = "sample", default_value_t = 1.0)]
     temperature: f64,
-    /// Draw only from the K most probable tokens
+    /// Sample from the K most probable tokens only
     #[arg(long, value_name = "K", requires = "sample", value_parser = positive())]
     top_k: Option<usize>,
-    /// Draw only from the most probable tokens that together reach probability P
+    /// Nucleus sampling: only from the most probable tokens that together reach probability P
     #[arg(long, value_name = "P", requires = "sample")]
     top_p: Option<f64>,
-    /// The same seed gives the same line the same output
+    /// Random seed: the same seed gives the same line the same output
     #[arg(long, value_name = "SEED", requires = "sample", default_value_t = 0)]
     seed: u64,
 }

@@ -10,7 +10,7 @@
 //!
 //! A caller waits until all its jobs have ended, as with [`std::thread::scope`], so jobs borrow what they
 //! need and nothing is copied. A single job runs on the caller's own thread if a slot is free: a sentence
-//! costs no switch between threads, and whoever translates single sentences never starts a thread.
+//! costs no switch between threads, and a program that translates single sentences never starts a thread.
 
 mod queue;
 mod workers;

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_comes_later_gets_a_free_slot_only_if_nobody_waits_for_it() {
+    fn a_free_slot_is_given_away_only_if_no_job_waits_for_it() {
         let mut queue = Queue::new(2);
         assert!(queue.take_slot());
         let call = queue.push(1, NOTHING);

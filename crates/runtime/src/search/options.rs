@@ -43,11 +43,12 @@ pub enum Method {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "snake_case")]
 pub struct Sampling {
-    /// Below 1 the probable tokens gain, above 1 the improbable ones.
+    /// Below 1 sharpens the distribution, above 1 flattens it.
     pub temperature: f64,
     /// Only the most probable `top_k` tokens are drawn from.
     pub top_k: Option<usize>,
-    /// Only the most probable tokens that together reach this probability are drawn from.
+    /// Nucleus sampling: only the most probable tokens that together reach this probability are drawn
+    /// from.
     pub top_p: Option<f64>,
     /// The same seed gives the same sentence the same samples, whatever else is translated.
     pub seed: u64,

@@ -1,4 +1,4 @@
-//! Which word comes from which: cross-attention weights, from tokens to words.
+//! Word alignments from the weights of cross-attention.
 //!
 //! Every target token is linked with the source token that its step looked at most; tokens belong to
 //! words, and words are what spaces separate in the text. (As in the Pharaoh format, `0-0 1-2`.)

@@ -27,7 +27,7 @@
 //! - `options` says how to translate, `translation` what comes back.
 //! - `raw_text` splits lines of raw text into sentences, and joins their translations to lines again.
 //! - `source` turns lines into tokens and batches.
-//! - `repetition` detects a model that repeats itself, `alignment` says which word comes from which.
+//! - `repetition` detects a model that repeats itself, `alignment` makes word alignments.
 //!
 //! [`search`]: crate::search::search
 
@@ -191,7 +191,7 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
         })
     }
 
-    /// From tokens to tokens, for whoever has a tokenizer of their own: the hypotheses of each request,
+    /// From tokens to tokens, for programs with a tokenizer of their own: the hypotheses of each request,
     /// best first. One with an empty source has no hypotheses. Nothing is cut, and repetition is not
     /// detected.
     pub fn translate_tokens(&self, requests: &[Request]) -> Vec<Vec<Hypothesis>> {

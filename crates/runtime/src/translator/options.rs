@@ -30,7 +30,7 @@ pub struct TranslatorOptions {
     pub repetition: Repetition,
     /// Whether translations list their tokens.
     pub tokens: bool,
-    /// Whether translations say which word comes from which.
+    /// Whether translations have word alignments.
     pub alignments: bool,
 }
 

@@ -34,7 +34,7 @@ pub(super) fn translate<L: Line>(
         let parts = segments.iter().map(|segment| match &segment.work {
             Work::Copy => Part::copied(segment.sentence.text, alignments),
             Work::Translate(prepared) => {
-                // As many answers as questions: that is what `whole` promises.
+                // One answer for each sentence: that is what `whole` promises.
                 let answer = answers.next().unwrap_or_else(Translation::empty);
                 Part::translated(prepared, answer)
             }
@@ -57,7 +57,7 @@ enum Work {
     Translate(Prepared),
 }
 
-/// What a model is prepared about a sentence, and how its answer is read.
+/// A sentence as the model gets it, with what is needed to undo that in its translation.
 struct Prepared {
     hidden: Hidden,
     case: Case,

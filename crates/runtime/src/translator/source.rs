@@ -91,7 +91,7 @@ impl Source {
 
 /// Sources of similar length together, as indices, without those of length 0; the longest first, so
 /// that a machine with too little memory says so at once, and so that threads end with short
-/// batches, side by side.
+/// batches at about the same time.
 pub(super) fn batches(
     lengths: &[usize],
     options: &TranslatorOptions,

@@ -19,8 +19,8 @@ pub struct Translation {
     /// Its tokens as people read them (and the model wrote them), if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<Vec<String>>,
-    /// Pairs of a source word and the target word that comes from it, both counted from 0, if they
-    /// were asked for and the model can say.
+    /// The word alignment: pairs of source word and target word, both counted from 0, if it was asked for
+    /// and the model can say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alignment: Option<Vec<(usize, usize)>>,
     /// The next best ones, best first, if `n_best` asked for more than one.
@@ -69,7 +69,7 @@ impl Translation {
 }
 
 impl Alternative {
-    /// One that says nothing.
+    /// The empty translation.
     pub(super) fn empty() -> Self {
         Self {
             text: String::new(),

@@ -3,7 +3,7 @@
 //!
 //! The first lines can be looked at before they are read ([`Input::look_ahead`]), to find out their language.
 //!
-//! What is typed is answered line by line. Everything else is read in windows: large enough that lines
+//! Lines typed on a terminal are answered one by one. Everything else is read in windows: large enough that lines
 //! of similar length find each other, small enough that an endless pipe needs no endless memory.
 
 use std::collections::VecDeque;
@@ -79,8 +79,8 @@ impl InputArgs {
             return Ok(Input::new(sentences(&self.sentences), prefixes));
         }
         let path = self.input.as_deref().unwrap_or(Path::new("-"));
-        let typed = path == Path::new("-") && io::stdin().is_terminal();
-        if typed {
+        let interactive = path == Path::new("-") && io::stdin().is_terminal();
+        if interactive {
             terminal.note("type a sentence and press Enter; Ctrl-D ends (--help shows other ways)");
             // Not a reader of files, which looks for gzip before it gives a line.
             let lines = io::stdin().lines().map(|line| line.map_err(unreadable));

@@ -52,7 +52,7 @@ pub struct TranslateArgs {
     /// The score before each translation, and a tab between them
     #[arg(long)]
     scores: bool,
-    /// After each translation which word comes from which, as ||| 0-0 1-2 (source-target, from 0)
+    /// Word alignments after each translation, as ||| 0-0 1-2 (source-target, from 0)
     #[arg(long)]
     alignments: bool,
     /// One JSON object for each line
