@@ -8,10 +8,12 @@
 //! - [`search`] finds sentences through one small trait, [`search::SearchModel`]; the Transformer
 //!   of `attentive-nn` implements it.
 //! - [`cpu`] is the Transformer for the CPU in f32 and int8, the fast way to translate.
+//! - [`inspection`] shows a model's attention weights and next-token predictions.
 //! - [`error`] holds the one error type; each message names the file and the remedy.
 
 pub mod cpu;
 pub mod error;
+pub mod inspection;
 pub mod search;
 pub mod translator;
 

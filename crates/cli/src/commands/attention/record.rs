@@ -1,9 +1,9 @@
 //! A sentence through the model: tokens, every attention weight, and the decoder's opinions.
 
 use anyhow::bail;
-use attentive_nn::models::transformer::inspection::{Inspection, Prediction};
 use attentive_pictures::map::Map;
 use attentive_pictures::record::{Candidate, Record, Side, Step};
+use attentive_runtime::inspection::{Inspect, Inspection, Prediction};
 use attentive_runtime::search::{SearchOptions, search};
 use attentive_text::special::{BOS, EOS, UNK};
 
@@ -110,7 +110,7 @@ fn assembled(
         encoder: stack(seen.encoder, src_len, src_len)?,
         decoder: stack(seen.decoder, tgt_len, tgt_len)?,
         cross: stack(seen.cross, tgt_len, src_len)?,
-        steps: seen.steps.iter().map(|step| opinion(model, step)).collect(),
+        steps: seen.predictions.iter().map(|step| opinion(model, step)).collect(),
         source_text: sentence.to_owned(),
         target_text,
         source,
@@ -129,6 +129,6 @@ fn opinion(model: &LoadedModel, prediction: &Prediction) -> Step {
     Step {
         probability: prediction.log_prob.exp(),
         rank: prediction.rank,
-        next: prediction.best.iter().map(candidate).collect(),
+        next: prediction.candidates.iter().map(candidate).collect(),
     }
 }
