@@ -18,7 +18,10 @@ const MAY_USE: [(&str, &[&str]); 10] = [
     ("train", &["metrics", "model", "nn", "runtime", "text"]),
     ("pictures", &["model", "runtime", "text"]),
     ("models", &["model", "runtime", "text"]),
-    ("server", &["model", "models", "pictures", "runtime", "text"]),
+    (
+        "server",
+        &["model", "models", "pictures", "runtime", "text"],
+    ),
     (
         "cli",
         &[

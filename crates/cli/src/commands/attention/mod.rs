@@ -7,7 +7,7 @@ mod record;
 use std::path::PathBuf;
 
 use anyhow::bail;
-use attentive_pictures::colour::Theme;
+use attentive_pictures::color::Theme;
 use attentive_pictures::record::Kind;
 use attentive_pictures::selection::{Heads, Selection, Unit};
 use attentive_pictures::sheet::Heading;
