@@ -9,6 +9,7 @@
 mod arguments;
 mod commands;
 mod decoding;
+mod direction;
 mod exit;
 mod interrupt;
 mod model;

@@ -1,8 +1,8 @@
 //! A model as something that translates: chosen, opened, loaded, ready.
 //!
 //! A model is a directory, or one that is part of the program (`attentive-models`) and has a name.
-//! On the CPU the runtime's own model translates; on other devices, and where more is asked than
-//! translating, it is the network of `attentive-nn`.
+//! On the CPU it is the runtime's own model; on other devices, and where a loss is asked for, it is the
+//! network of `attentive-nn`.
 
 use std::path::{Path, PathBuf};
 
@@ -36,6 +36,14 @@ impl Choice {
         }
     }
 
+    /// What `--model` would call it.
+    pub fn name(&self) -> String {
+        match self {
+            Self::BuiltIn(model) => model.name.to_owned(),
+            Self::Directory(path) => path.display().to_string(),
+        }
+    }
+
     /// Opens it; the weights are not read yet.
     pub fn open(&self) -> anyhow::Result<ModelDir> {
         match self {
@@ -61,6 +69,11 @@ impl Choice {
 pub fn built_in_names() -> String {
     let names = attentive_models::ALL.each_ref().map(|model| model.name);
     names.join(", ")
+}
+
+/// An option that makes no sense with `--device`.
+pub fn only_for_the_cpu(what: &str) -> anyhow::Error {
+    Ending::Usage(format!("{what} for the CPU: leave out --device")).into()
 }
 
 /// A network on a device.

@@ -1,13 +1,14 @@
 //! Pictures of attention and of training, for papers, lectures, browsers and terminals. No tensors.
 //!
 //! ```text
-//! forward pass -> record -> selection -> sheet (SVG) -> png
-//!                    |          +------> terminal, json
-//!                    +-> page (HTML)
+//! sentence, model -> from_model -> record -> selection -> sheet (SVG) -> png
+//!                                     |          +------> terminal, json
+//!                                     +-> page (HTML)
 //! formulas, metrics.jsonl -> plots -> figure -> SVG, png, terminal
 //! ```
 //!
-//! - [`record`] holds the attention weights and next-token probabilities of a sentence pair, [`map`] one matrix of weights. [`words`] says which tokens are one word, [`rollout`]
+//! - [`from_model`] runs a model over a sentence; [`record`] holds its attention weights and next-token
+//!   probabilities, [`map`] one matrix of weights. [`words`] says which tokens are one word, [`rollout`]
 //!   computes attention rollout, [`sample`] makes up a record for tests.
 //! - [`selection`] takes from a record what is to be shown; [`sheet`], [`terminal`], [`json`] and [`page`]
 //!   show it.
@@ -20,6 +21,7 @@ pub mod color;
 pub mod error;
 pub mod figure;
 pub mod fonts;
+pub mod from_model;
 pub mod history;
 pub mod json;
 pub mod label;

@@ -1,6 +1,6 @@
 //! A record: all attention weights and next-token probabilities of one sentence pair.
 //!
-//! The command line makes one by a forward pass; [`crate::selection`] takes from it what is to be
+//! [`crate::from_model`] makes one by a forward pass; [`crate::selection`] takes from it what is to be
 //! shown. Plain numbers in maps, and tokens with the words that they are part of.
 
 use serde::Serialize;

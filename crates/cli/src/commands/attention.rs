@@ -1,35 +1,42 @@
-//! `attentive attention`: what the heads of a model look at in a sentence, as a picture.
+//! `attentive attention`: the attention weights of a model for a sentence, as a picture.
 //!
-//! [`record`] runs the model; `attentive-pictures` draws.
-
-mod record;
+//! `attentive-pictures` runs the model ([`Record::of`]) and draws; [`crate::picture`] writes.
 
 use std::path::PathBuf;
 
-use anyhow::bail;
 use attentive_pictures::color::Theme;
-use attentive_pictures::record::Kind;
+use attentive_pictures::from_model::Target;
+use attentive_pictures::record::{Kind, Record, Side};
 use attentive_pictures::selection::{Heads, Selection, Unit};
 use attentive_pictures::sheet::Heading;
-use attentive_pictures::{PictureError, json, page, sheet, terminal as text};
+use attentive_pictures::{PictureError, json, label, page, sheet, terminal as text};
+use attentive_runtime::cpu::{Compute, CpuModel};
+use attentive_runtime::search::SearchOptions;
+use attentive_text::sentences;
+use attentive_text::special::UNK;
 use clap::{Args, ValueEnum};
 
 use crate::arguments::{DeviceArg, positive};
+use crate::direction::{self, DirectionArgs};
 use crate::exit::Ending;
-use crate::model::LoadedModel;
+use crate::model::{Choice, LoadedModel, only_for_the_cpu};
 use crate::picture::PictureArgs;
 use crate::terminal::Terminal;
+use crate::wording::plural;
 
 /// Arguments of `attention`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct AttentionArgs {
-    /// The sentence to look at
+    /// The source sentence
     sentence: String,
-    /// A model directory, or a training run (its best model)
-    #[arg(long, short, value_name = "DIR")]
-    model: PathBuf,
-    /// Make the model write this translation [default: its own]
+    /// A model directory, a training run (its best model), or a built-in model (de-en, en-de)
+    /// [default: the built-in model for the language of the sentence]
+    #[arg(long, short, value_name = "MODEL")]
+    model: Option<PathBuf>,
+    #[command(flatten)]
+    direction: DirectionArgs,
+    /// Force the model to write this translation [default: its own]
     #[arg(long, value_name = "TEXT")]
     target: Option<String>,
     /// How to show it [default: by the ending of --out, else terminal]
@@ -47,13 +54,13 @@ pub struct AttentionArgs {
     /// The mean over the heads of each layer
     #[arg(long, group = "heads")]
     mean: bool,
-    /// Attention rolled out over the layers (Abnar and Zuidema, 2020)
+    /// Attention rollout over the layers (Abnar and Zuidema, 2020)
     #[arg(long, group = "heads")]
     rollout: bool,
-    /// Merge the pieces of words
+    /// Merge subwords into words
     #[arg(long)]
     words: bool,
-    /// Beginnings that are followed side by side when the model translates; 1 is greedy search
+    /// Beam size; 1 is greedy search
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = positive(), conflicts_with = "target")]
     beam: usize,
     #[command(flatten)]
@@ -64,25 +71,27 @@ pub struct AttentionArgs {
 
 const EXAMPLES: &str = "\
 Examples:
+  attentive attention \"Ein kleines Mädchen klettert.\"
+  attentive attention \"A dog runs.\" --out page.html
   attentive attention --model runs/multi30k \"Ein Hund rennt.\"
-  attentive attention --model runs/multi30k \"Ein Hund rennt.\" --out page.html
   attentive attention --model runs/multi30k \"Ein Hund rennt.\" --out heads.svg --kind cross
   attentive attention --model runs/multi30k \"Ein Hund rennt.\" --out one.png --kind cross --layer 3 --head 2
   attentive attention --model runs/multi30k \"Ein Hund rennt.\" --target \"A dog runs.\" --format json
 
-Rows look at columns. In cross-attention the rows are the tokens that are written; in the decoder's
-self-attention they are the tokens that were read, `<s>` first. The HTML page needs no network.";
+Rows are queries, columns are keys. In cross-attention the rows are the tokens that are written; in the
+decoder's self-attention they are the tokens that were read, `<s>` first. The sentence goes to the model
+as it stands, as a single sentence. The HTML page needs no network.";
 
 /// Formats of attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Text, coloured where the terminal has colours
+    /// Text, in color where the terminal has colors
     Terminal,
-    /// A sheet that can be enlarged
+    /// Heat maps as vector graphics
     Svg,
-    /// The same sheet as pixels
+    /// The same as pixels
     Png,
-    /// A page to look around in
+    /// An interactive page
     Html,
     /// Tokens and weights for other programs
     Json,
@@ -93,11 +102,11 @@ enum Format {
 enum KindName {
     /// All three
     All,
-    /// The source looks at itself
+    /// Encoder self-attention
     Encoder,
-    /// The target looks at its past
+    /// Decoder self-attention
     Decoder,
-    /// The target looks at the source
+    /// Cross-attention, from the target to the source
     Cross,
 }
 
@@ -108,25 +117,23 @@ pub fn run(args: AttentionArgs, terminal: &Terminal) -> anyhow::Result<()> {
         args.picture.refuse_binary_on_terminal()?;
     }
     let selection = args.selection(format);
-    let model = LoadedModel::open(&args.model, &args.device.device)?;
-    let record = record::make(
-        &model,
-        &args.sentence,
-        args.target.as_deref(),
-        args.beam,
-        terminal,
-    )?;
+    let choice = args.choice(terminal)?;
+    let record = args.record(&choice)?;
+    warn_unknown("the sentence", &record.source, terminal);
+    if args.target.is_some() {
+        warn_unknown("the translation", &record.written, terminal);
+    }
     let heading = Heading {
         source: record.source_text.clone(),
         target: record.target_text.clone(),
-        model: args.model.display().to_string(),
+        model: choice.name(),
     };
     let theme = args.picture.theme(Theme::Light);
     let sections = selection.of(&record).map_err(usage)?;
     match format {
         Format::Terminal => {
             let maps = text::print(&sections, args.picture.screen());
-            let translation = attentive_pictures::label::visible(&record.target_text);
+            let translation = label::visible(&record.target_text);
             args.picture.write_text(&format!("{translation}\n\n{maps}"))
         }
         Format::Svg => args
@@ -148,12 +155,57 @@ pub fn run(args: AttentionArgs, terminal: &Terminal) -> anyhow::Result<()> {
 }
 
 impl AttentionArgs {
+    /// The model, named or by the language of the sentence.
+    fn choice(&self, terminal: &Terminal) -> anyhow::Result<Choice> {
+        let asked = self.direction.asked(self.model.as_deref())?;
+        let choice = asked.unwrap_or_else(|| {
+            let (model, detected) = direction::detect(&self.sentence);
+            direction::tell(model, detected, terminal);
+            Choice::BuiltIn(model)
+        });
+        let sentences = sentences::split(&self.sentence).into_iter();
+        let count = sentences.filter(|part| !part.text.is_empty()).count();
+        if matches!(choice, Choice::BuiltIn(_)) && count > 1 {
+            terminal.warn(format_args!(
+                "these are {count} sentences: they are shown as one, while `attentive translate` \
+                 translates each by itself"
+            ));
+        }
+        Ok(choice)
+    }
+
+    /// Runs the model: the runtime's on the CPU, that of `attentive-nn` on other devices.
+    fn record(&self, choice: &Choice) -> anyhow::Result<Record> {
+        let search = match self.beam {
+            1 => SearchOptions::greedy(),
+            size => SearchOptions::beam(size),
+        };
+        let target = match &self.target {
+            Some(text) => Target::Given(text),
+            None => Target::Translation(&search),
+        };
+        let record = match (self.device.device.as_str(), choice) {
+            ("cpu", _) => {
+                let dir = choice.open()?;
+                let model = CpuModel::open(&dir, Compute::Auto)?;
+                Record::of(&model, &dir.tokenizers, &self.sentence, target)
+            }
+            (_, Choice::BuiltIn(_)) => return Err(only_for_the_cpu("built-in models are")),
+            (device, Choice::Directory(path)) => {
+                let model = LoadedModel::open(path, device)?;
+                Record::of(&model.network, &model.tokenizers, &self.sentence, target)
+            }
+        };
+        Ok(record?)
+    }
+
     fn selection(&self, format: Format) -> Selection {
         let in_terminal = format == Format::Terminal;
-        let kind = self.kind.unwrap_or(match in_terminal {
-            true => KindName::Cross,
-            false => KindName::All,
-        });
+        let default = if in_terminal {
+            KindName::Cross
+        } else {
+            KindName::All
+        };
         let heads = match (self.head, self.mean, self.rollout) {
             (Some(head), _, _) => Heads::One(head),
             (_, true, _) => Heads::Mean,
@@ -163,7 +215,7 @@ impl AttentionArgs {
             _ => Heads::All,
         };
         Selection {
-            kinds: match kind {
+            kinds: match self.kind.unwrap_or(default) {
                 KindName::All => Kind::ALL.to_vec(),
                 KindName::Encoder => vec![Kind::Encoder],
                 KindName::Decoder => vec![Kind::Decoder],
@@ -190,10 +242,13 @@ fn usage(error: PictureError) -> anyhow::Error {
     }
 }
 
-/// Refuses what cannot be drawn, with the number of tokens that could be.
-fn refuse_long(what: &str, tokens: usize, limit: usize) -> anyhow::Result<()> {
-    if tokens > limit {
-        bail!("{what} has {tokens} tokens, and a picture holds at most {limit}: take a part of it");
+/// Warns of words that the model does not know.
+fn warn_unknown(what: &str, side: &Side, terminal: &Terminal) {
+    let unknown = side.tokens.iter().filter(|token| token.id == UNK).count();
+    if unknown > 0 {
+        let words = plural(unknown, "word", "words");
+        terminal.warn(format_args!(
+            "{what} has {words} that the model does not know: it sees <unk>"
+        ));
     }
-    Ok(())
 }
