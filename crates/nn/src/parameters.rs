@@ -23,12 +23,7 @@ pub struct NamedTensor {
 
 /// All parameters in field order, detached from any gradient graph.
 pub fn named<M: Module>(model: &M) -> Vec<NamedTensor> {
-    let mut reader = Reader {
-        path: Vec::new(),
-        found: Vec::new(),
-    };
-    model.visit(&mut reader);
-    reader.found
+    Reader::read(model, None)
 }
 
 /// All parameters on the host as `(name, shape, values)`, as the weights file takes them.
@@ -50,13 +45,10 @@ pub fn replace<M: Module>(model: M, value: impl FnMut(&str, Tensor<1>) -> Tensor
 
 /// The gradient of every parameter that has one, flattened, by name.
 pub fn gradients<M: Module>(model: &M, gradients: Gradients) -> BTreeMap<String, Tensor<1>> {
-    let mut reader = GradientReader {
-        path: Vec::new(),
-        gradients,
-        found: BTreeMap::new(),
-    };
-    model.visit(&mut reader);
-    reader.found
+    let found = Reader::read(model, Some(gradients)).into_iter();
+    found
+        .map(|gradient| (gradient.name, gradient.values))
+        .collect()
 }
 
 /// The values of a flat tensor on the host.
@@ -65,9 +57,23 @@ pub fn to_vec(values: &Tensor<1>) -> Vec<f32> {
     data.iter::<f32>().collect()
 }
 
+/// Collects the parameters, or their gradients if it has some.
 struct Reader {
     path: Vec<String>,
+    gradients: Option<Gradients>,
     found: Vec<NamedTensor>,
+}
+
+impl Reader {
+    fn read<M: Module>(model: &M, gradients: Option<Gradients>) -> Vec<NamedTensor> {
+        let mut reader = Self {
+            path: Vec::new(),
+            gradients,
+            found: Vec::new(),
+        };
+        model.visit(&mut reader);
+        reader.found
+    }
 }
 
 impl ModuleVisitor for Reader {
@@ -80,7 +86,13 @@ impl ModuleVisitor for Reader {
     }
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let values = param.val().inner();
+        let values = match &mut self.gradients {
+            None => param.val().inner(),
+            Some(gradients) => match param.val().grad_remove(gradients) {
+                Some(gradient) => gradient,
+                None => return,
+            },
+        };
         let shape = values.dims().to_vec();
         let count = shape.iter().product::<usize>();
         self.found.push(NamedTensor {
@@ -88,30 +100,6 @@ impl ModuleVisitor for Reader {
             shape,
             values: values.reshape([count]),
         });
-    }
-}
-
-struct GradientReader {
-    path: Vec<String>,
-    gradients: Gradients,
-    found: BTreeMap<String, Tensor<1>>,
-}
-
-impl ModuleVisitor for GradientReader {
-    fn enter_module(&mut self, name: &str, _container: &str) {
-        self.path.push(name.to_string());
-    }
-
-    fn exit_module(&mut self, _name: &str, _container: &str) {
-        self.path.pop();
-    }
-
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        if let Some(gradient) = param.val().grad_remove(&mut self.gradients) {
-            let count = gradient.dims().iter().product::<usize>();
-            self.found
-                .insert(self.path.join("."), gradient.reshape([count]));
-        }
     }
 }
 

@@ -1,13 +1,16 @@
-//! From a model directory to translations, without a tensor library.
+//! From a model directory to translations on the CPU, without a tensor library.
 //!
 //! ```text
-//! model directory --model_dir--> config, tokenizers, weights --> a SearchModel --translator--> text
+//! lines --translator--> requests --engine--> search <--> a SearchModel: cpu, or the Transformer of nn
+//!                                               |
+//! lines <-----------translator----------- hypotheses
 //! ```
 //!
-//! - [`translator`] is the whole way text -> text on one page: start there.
-//! - [`search`] finds sentences through one small trait, [`search::SearchModel`]; the Transformer
-//!   of `attentive-nn` implements it.
-//! - [`cpu`] is the Transformer for the CPU in f32 and int8, the fast way to translate.
+//! - [`translator`] is the whole way text -> text: start there.
+//! - [`engine`] is a queue of jobs and the worker threads that all callers share.
+//! - [`search`] finds hypotheses for a request (greedy, beam, sampling), under constraints, through
+//!   one small trait, [`search::SearchModel`].
+//! - [`cpu`] is the Transformer for the CPU in f32 and int8: kernels, KV cache, quantization.
 //! - [`error`] holds the one error type; each message names the file and the remedy.
 
 pub mod cpu;

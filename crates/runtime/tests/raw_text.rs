@@ -8,6 +8,7 @@ use attentive_runtime::TranslatorOptions;
 use attentive_runtime::search::fake::FakeModel;
 use attentive_runtime::search::{Finish, SearchModel, SearchOptions};
 use attentive_runtime::translator::{Lines, Translation, Translator, WithPrefix};
+use attentive_text::special::decoder_input;
 use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
 use proptest::prelude::*;
 
@@ -164,8 +165,7 @@ fn seen(line: &str) -> Vec<String> {
             sources.lock().expect("no panic").push(text);
         }
         let (mut state, mut row) = (copying.start(&[source.to_vec()]), Vec::new());
-        copying.step(&mut state, &[0], &mut row);
-        for &token in target {
+        for token in decoder_input(target) {
             copying.step(&mut state, &[token], &mut row);
         }
         row

@@ -1,6 +1,7 @@
 //! Text to text with fake models: order, batches, empty and overlong lines.
 
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use attentive_model::config::{PositionKind, Preset};
 use attentive_model::directory::Tokenizers;
@@ -9,7 +10,7 @@ use attentive_runtime::search::{Finish, LengthLimit, SearchModel, SearchOptions}
 use attentive_runtime::translator::{
     Repetition, Translation, Translator, TranslatorOptions, WithPrefix,
 };
-use attentive_text::special::{BOS, EOS, PAD};
+use attentive_text::special::{BOS, EOS, PAD, decoder_input};
 use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
 
 const WORDS: &str = "a b c d e f g h i j k l m n o p q r s t u v w x y z";
@@ -345,6 +346,79 @@ fn a_batch_holds_similar_lengths_and_no_more_tokens_than_allowed_with_padding() 
         *batches,
         [vec![11], vec![4, 3], vec![3, 2, 2], vec![2, 2, 2]]
     );
+}
+
+#[test]
+fn all_callers_share_the_threads_of_a_translator() {
+    let (searches, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let counters = Arc::new((searches, most));
+    let (counted, copying) = (counters.clone(), FakeModel::copying(vocab()));
+    let model = FakeModel::new(vocab(), move |source, target| {
+        let now = counted.0.fetch_add(1, Ordering::SeqCst) + 1;
+        counted.1.fetch_max(now, Ordering::SeqCst);
+        std::thread::sleep(std::time::Duration::from_micros(200));
+        let (mut state, mut row) = (copying.start(&[source.to_vec()]), Vec::new());
+        for token in decoder_input(target) {
+            copying.step(&mut state, &[token], &mut row);
+        }
+        counted.0.fetch_sub(1, Ordering::SeqCst);
+        row
+    });
+    let options = TranslatorOptions {
+        search: SearchOptions::greedy(),
+        batch_sentences: Some(1),
+        threads: Some(2),
+        ..Default::default()
+    };
+    let translator = Translator::new(model, tokenizers(), options.clone()).expect("sound");
+    let other = translator.with_options(options).expect("sound");
+    std::thread::scope(|scope| {
+        for caller in 0..6 {
+            let translator = if caller < 3 { &translator } else { &other };
+            scope.spawn(move || {
+                let lines = ["a b", "c", "d e f", "g"];
+                assert_eq!(texts(&translator.translate(&lines)), lines);
+                assert_eq!(texts(&translator.translate(&lines[..1])), lines[..1]);
+            });
+        }
+    });
+    assert!(counters.1.load(Ordering::SeqCst) <= 2);
+}
+
+#[test]
+fn an_engine_is_shared_unless_the_options_want_another_number_of_threads() {
+    let with = |threads| TranslatorOptions {
+        threads: Some(threads),
+        ..Default::default()
+    };
+    let translator = copying(with(2));
+    let same = translator.with_options(with(2)).expect("sound");
+    let more = translator.with_options(with(3)).expect("sound");
+    assert!(Arc::ptr_eq(translator.engine(), same.engine()));
+    assert_eq!(more.engine().threads(), 3);
+    let shared = more.with_engine(translator.engine().clone());
+    assert_eq!(shared.engine().threads(), 2);
+    assert_eq!(texts(&shared.translate(&["a", "b c"])), ["a", "b c"]);
+}
+
+#[test]
+fn a_panic_of_the_model_reaches_the_caller_and_the_translator_lives_on() {
+    let d = tokenizers().src.encode("d")[0];
+    let model = FakeModel::from_probabilities(vocab(), move |source, _| {
+        assert_ne!(source[0], d, "a model that cannot do this");
+        vec![(EOS, 1.0)]
+    });
+    let options = TranslatorOptions {
+        batch_sentences: Some(1),
+        threads: Some(2),
+        ..Default::default()
+    };
+    let translator = Translator::new(model, tokenizers(), options).expect("sound");
+    for lines in [&["d"][..], &["a", "d", "b"]] {
+        let translate = std::panic::AssertUnwindSafe(|| translator.translate(lines));
+        assert!(std::panic::catch_unwind(translate).is_err());
+        assert_eq!(texts(&translator.translate(&["a", "b"])), ["", ""]);
+    }
 }
 
 #[test]

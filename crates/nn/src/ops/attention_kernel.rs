@@ -64,7 +64,7 @@ impl Transposed {
 /// `total += factor * values`, one vector; in this form the compiler sees that it is one.
 #[inline(always)]
 fn add_scaled(total: &mut [f32; LANES], values: &[f32], factor: f32) {
-    let values: &[f32; LANES] = values[..LANES].try_into().expect("so many lanes");
+    let values: &[f32; LANES] = values[..LANES].try_into().expect("LANES values");
     for i in 0..LANES {
         total[i] += factor * values[i];
     }

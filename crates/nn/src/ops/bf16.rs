@@ -19,7 +19,7 @@ const MR: usize = 12;
 const NR: usize = 32;
 /// Pairs of `k` in a block: a panel of `right` of this height takes half of the first-level cache.
 const KC: usize = 128;
-/// At most so many rows of `left` are packed at a time.
+/// The most rows of `left` that are packed at a time.
 const MC: usize = 16 * MR;
 
 /// Whether this processor can do it.

@@ -123,7 +123,7 @@ fn matrix(output: Vec<f32>, x: &FlexTensor, weight: &FlexTensor) -> FlexTensor {
     FlexTensor::from_data(burn::tensor::TensorData::new(output, shape))
 }
 
-/// `row` so many times.
+/// `row`, repeated `times` times.
 fn repeated(row: &[f32], times: usize) -> Vec<f32> {
     let size = row.len() * times;
     let mut output = Vec::with_capacity(size);

@@ -4,6 +4,7 @@
 //! server can be tested in milliseconds and with answers one can work out on paper.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use attentive_text::special::{BOS, EOS, PAD};
@@ -54,7 +55,7 @@ impl FakeModel {
         })
     }
 
-    /// A model that says the source again, token by token, almost surely.
+    /// A model that copies the source, token by token, almost surely.
     pub fn copying(vocab: usize) -> Self {
         let others = (0.01 / vocab as f32).ln();
         Self::new(vocab, move |source, target| {
@@ -67,13 +68,14 @@ impl FakeModel {
     /// A model with arbitrary but fixed probabilities for every source and target.
     pub fn random(vocab: usize, seed: u64) -> Self {
         Self::new(vocab, move |source, target| {
-            let mut hash = scramble(seed);
-            for &token in source.iter().chain([&u32::MAX]).chain(target) {
-                hash = scramble(hash ^ u64::from(token));
-            }
-            let scores: Vec<f32> = (0..vocab as u64)
-                .map(|token| (scramble(hash ^ (token << 32)) >> 40) as f32 / (1 << 22) as f32)
-                .collect();
+            let mut hasher = DefaultHasher::new();
+            (seed, source, target).hash(&mut hasher);
+            let score = |token: usize| {
+                let mut hasher = hasher.clone();
+                token.hash(&mut hasher);
+                (hasher.finish() >> 40) as f32 / (1 << 22) as f32
+            };
+            let scores: Vec<f32> = (0..vocab).map(score).collect();
             let total: f32 = scores.iter().map(|score| score.exp()).sum();
             scores.iter().map(|score| score - total.ln()).collect()
         })
@@ -142,12 +144,4 @@ impl SearchModel for FakeModel {
         }
         Some(weights)
     }
-}
-
-/// A good mixing of 64 bits (the finaliser of SplitMix64).
-fn scramble(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }

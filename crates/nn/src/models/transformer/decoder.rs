@@ -65,7 +65,7 @@ struct LayerState {
 }
 
 impl Decoder {
-    /// So many equal layers.
+    /// `layers` layers of this configuration.
     pub fn new(layers: usize, config: &BlockConfig, init: &mut Init, device: &Device) -> Self {
         let layers = (0..layers).map(|_| DecoderLayer::new(config, init, device));
         Self {

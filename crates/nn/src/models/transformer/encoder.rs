@@ -25,7 +25,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// So many equal layers.
+    /// `layers` layers of this configuration.
     pub fn new(layers: usize, config: &BlockConfig, init: &mut Init, device: &Device) -> Self {
         let layers = (0..layers).map(|_| Block::new(config, init, device));
         Self {
