@@ -3,6 +3,8 @@
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
+use super::buffers::Usage;
+
 /// Numbers without padding or forbidden values: any bytes are one, zeros are zero.
 pub(crate) trait Plain: Copy {}
 impl Plain for f32 {}
@@ -14,6 +16,8 @@ impl Plain for i8 {}
 pub(crate) struct Aligned<T> {
     lines: Vec<Line>,
     len: usize,
+    /// How many numbers were asked for since the last [`Aligned::take_usage`].
+    used: usize,
     kind: PhantomData<T>,
 }
 
@@ -27,6 +31,7 @@ impl<T: Plain> Aligned<T> {
         let mut new = Self {
             lines: Vec::new(),
             len: 0,
+            used: 0,
             kind: PhantomData,
         };
         new.grow(len);
@@ -35,10 +40,19 @@ impl<T: Plain> Aligned<T> {
 
     /// Makes room for at least `len` numbers; new ones are zero.
     pub fn grow(&mut self, len: usize) {
+        self.used = self.used.max(len);
         if len > self.len {
             self.lines
                 .resize((len * size_of::<T>()).div_ceil(64), Line([0; 64]));
             self.len = len;
+        }
+    }
+
+    /// How much of it was used, counted anew from now on.
+    pub fn take_usage(&mut self) -> Usage {
+        Usage {
+            held: self.len * size_of::<T>(),
+            used: std::mem::take(&mut self.used) * size_of::<T>(),
         }
     }
 }

@@ -5,14 +5,15 @@
 
 use std::sync::Arc;
 
+use super::CpuModel;
 use super::attend::{Attend, LayerWeights};
+use super::buffers::{BufferPool, Usage};
 use super::encoder::{Sentence, key_values};
 use super::layers::{Scratch, Side, Strides};
 use super::load::DecoderLayer;
 use super::pages::Pages;
 use super::rowwise::LogSoftmax;
 use super::simd::LANES;
-use super::{CpuModel, Spare};
 use crate::search::SearchModel;
 
 /// Rows that go through all layers together.
@@ -24,20 +25,20 @@ const LOGIT_ROWS: usize = 18;
 /// Everything that changes while decoding.
 #[derive(Debug)]
 pub struct CpuState {
-    room: Room,
+    buffers: DecoderBuffers,
     sentences: Vec<Sentence>,
     rows: Vec<Row>,
-    /// Where the room goes when the search is over.
-    spare: Arc<Spare>,
+    /// Where the buffers go when the search is over.
+    pool: Arc<BufferPool>,
 }
 
-/// Memory that serves one search after the other.
+/// Buffers that serve one search after the other.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct DecoderBuffers {
     scratch: Scratch,
     pages: Pages,
-    /// Rows that were, for their memory.
-    former: Vec<Row>,
+    /// Rows of the step before, kept so that their lists are reused.
+    free_rows: Vec<Row>,
 }
 
 /// One hypothesis of a search, or one position of a given target.
@@ -59,9 +60,16 @@ pub(super) struct DecoderWeights {
     pub cross_attention: Vec<LayerWeights>,
 }
 
+impl DecoderBuffers {
+    /// How much was used, counted anew from now on.
+    pub(super) fn take_usage(&mut self) -> Usage {
+        Usage::sum([self.scratch.take_usage(), self.pages.usage()])
+    }
+}
+
 impl Drop for CpuState {
     fn drop(&mut self) {
-        self.spare.put(std::mem::take(&mut self.room));
+        self.pool.release(std::mem::take(&mut self.buffers));
     }
 }
 
@@ -78,7 +86,7 @@ impl SearchModel for CpuModel {
 
     fn step(&self, state: &mut CpuState, tokens: &[u32], log_probs: &mut Vec<f32>) {
         assert_eq!(state.rows.len(), tokens.len(), "one token per row");
-        let pages = &mut state.room.pages;
+        let pages = &mut state.buffers.pages;
         for row in &mut state.rows {
             match row.past.last_mut() {
                 Some(page) if !row.position.is_multiple_of(LANES) => {
@@ -93,14 +101,16 @@ impl SearchModel for CpuModel {
     }
 
     fn reorder(&self, state: &mut CpuState, rows: &[usize]) {
-        let Room { pages, former, .. } = &mut state.room;
-        std::mem::swap(former, &mut state.rows);
+        let DecoderBuffers {
+            pages, free_rows, ..
+        } = &mut state.buffers;
+        std::mem::swap(free_rows, &mut state.rows);
         state.rows.resize(rows.len(), Row::default());
         for (row, &from) in state.rows.iter_mut().zip(rows) {
-            row.clone_from(&former[from]);
+            row.clone_from(&free_rows[from]);
             row.past.iter().for_each(|&page| pages.share(page));
         }
-        for row in former.iter_mut() {
+        for row in free_rows.iter_mut() {
             row.past.drain(..).for_each(|page| pages.give_back(page));
         }
     }
@@ -117,10 +127,11 @@ impl CpuModel {
         sources: &[Vec<u32>],
         weights: Option<&mut Vec<LayerWeights>>,
     ) -> CpuState {
-        let mut room = self.spare.take();
-        room.pages
+        let mut buffers = self.buffers.take();
+        buffers
+            .pages
             .clear(self.network.decoder.len() * self.heads.page());
-        let sentences = self.encode(sources, &mut room.scratch, &mut room.pages, weights);
+        let sentences = self.encode(sources, &mut buffers.scratch, &mut buffers.pages, weights);
         let rows = (0..sources.len())
             .map(|sentence| Row {
                 sentence,
@@ -128,10 +139,10 @@ impl CpuModel {
             })
             .collect();
         CpuState {
-            room,
+            buffers,
             sentences,
             rows,
-            spare: self.spare.clone(),
+            pool: self.buffers.clone(),
         }
     }
 
@@ -143,7 +154,7 @@ impl CpuModel {
         tokens: &[u32],
         log_probs: Option<&mut Vec<f32>>,
     ) -> DecoderWeights {
-        let pages = &mut state.room.pages;
+        let pages = &mut state.buffers.pages;
         let count = tokens.len().div_ceil(LANES);
         let past: Vec<usize> = (0..count).map(|_| pages.take()).collect();
         state.rows = (0..tokens.len())
@@ -183,7 +194,7 @@ impl CpuModel {
             self.decode_rows(state, first, tokens, weights.as_deref_mut());
             if let Some(log_probs) = &mut log_probs {
                 let out = &mut log_probs[first * vocab..][..tokens.len() * vocab];
-                self.log_probs(&mut state.room.scratch, out);
+                self.log_probs(&mut state.buffers.scratch, out);
             }
         }
     }
@@ -197,12 +208,12 @@ impl CpuModel {
         mut weights: Option<&mut DecoderWeights>,
     ) {
         let CpuState {
-            room,
+            buffers,
             sentences,
             rows,
             ..
         } = state;
-        let Room { scratch, pages, .. } = room;
+        let DecoderBuffers { scratch, pages, .. } = buffers;
         let rows = &rows[first..][..tokens.len()];
         self.reserve(scratch, rows.len());
         for (i, (row, &token)) in rows.iter().zip(tokens).enumerate() {

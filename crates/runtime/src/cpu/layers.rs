@@ -6,6 +6,7 @@
 
 use super::CpuModel;
 use super::aligned::Aligned;
+use super::buffers::Usage;
 use super::load::{Attention, FeedForward, Table};
 use super::matrix::{Matrix, Quantized};
 use super::product::Then;
@@ -30,6 +31,23 @@ pub(crate) struct Scratch {
     quantized: Quantized,
     /// Sinusoids of the first positions, `[positions, d_model]`.
     sinusoids: Vec<f32>,
+}
+
+impl Scratch {
+    /// How much of it was used, counted anew from now on. What is not counted grows and shrinks with the
+    /// rest.
+    pub fn take_usage(&mut self) -> Usage {
+        let buffers = [
+            &mut self.x,
+            &mut self.qkv,
+            &mut self.context,
+            &mut self.scores,
+            &mut self.pages,
+            &mut self.normed,
+            &mut self.hidden,
+        ];
+        Usage::sum(buffers.map(Aligned::take_usage))
+    }
 }
 
 /// Distances between rows.

@@ -14,6 +14,7 @@
 
 mod aligned;
 mod attend;
+mod buffers;
 mod decoder;
 mod encoder;
 mod inspection;
@@ -29,10 +30,10 @@ mod simd;
 mod tests;
 
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use attend::Heads;
-use decoder::Room;
+use buffers::BufferPool;
 use load::Network;
 
 pub use decoder::CpuState;
@@ -77,7 +78,7 @@ pub struct CpuModel {
     heads: Heads,
     network: Network,
     isa: Isa,
-    spare: Arc<Spare>,
+    buffers: Arc<BufferPool>,
 }
 
 impl CpuModel {
@@ -122,7 +123,7 @@ impl CpuModel {
             heads,
             network,
             isa,
-            spare: Arc::default(),
+            buffers: Arc::default(),
         })
     }
 
@@ -134,23 +135,5 @@ impl CpuModel {
     /// What is computed with: never [`Compute::Auto`].
     pub fn compute(&self) -> Compute {
         self.compute
-    }
-}
-
-/// Memory of searches that are over, for those to come.
-#[derive(Debug, Default)]
-struct Spare(Mutex<Vec<Room>>);
-
-impl Spare {
-    fn take(&self) -> Room {
-        let mut rooms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        rooms.pop().unwrap_or_default()
-    }
-
-    fn put(&self, room: Room) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(room);
     }
 }

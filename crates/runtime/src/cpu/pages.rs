@@ -8,6 +8,8 @@ use std::ops::{Deref, DerefMut};
 
 use memmap2::{MmapMut, MmapOptions};
 
+use super::buffers::Usage;
+
 /// Pages of one size, shared by counting.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
@@ -15,6 +17,8 @@ pub(crate) struct Pages {
     size: usize,
     users: Vec<u32>,
     free: Vec<usize>,
+    /// How many pages were used at once since they were cleared.
+    most_used: usize,
 }
 
 impl Pages {
@@ -24,6 +28,7 @@ impl Pages {
         self.users.fill(0);
         self.free.clear();
         self.free.extend((0..self.users.len()).rev());
+        self.most_used = 0;
     }
 
     pub fn memory(&self) -> &[f32] {
@@ -43,7 +48,17 @@ impl Pages {
             self.users.len() - 1
         });
         self.users[index] = 1;
+        self.most_used = self.most_used.max(index + 1); // Lower ones are taken first.
         index * self.size
+    }
+
+    /// How much of it was used since it was cleared.
+    pub fn usage(&self) -> Usage {
+        let bytes = self.size * size_of::<f32>();
+        Usage {
+            held: self.users.len() * bytes,
+            used: self.most_used * bytes,
+        }
     }
 
     /// One user more.
