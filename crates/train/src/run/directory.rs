@@ -246,7 +246,14 @@ fn is_epoch(checkpoint: &Path) -> bool {
 }
 
 /// What a run has beside its checkpoints; a folder with only these has lost them, or never had any.
-const OWN_FILES: [&str; 5] = [RECIPE_FILE, "metrics.jsonl", "tensorboard", "best", "last"];
+const OWN_FILES: [&str; 6] = [
+    RECIPE_FILE,
+    AVERAGE,
+    "metrics.jsonl",
+    "tensorboard",
+    "best",
+    "last",
+];
 
 /// A folder with anything but hidden files and a run's own in it belongs to someone else.
 fn refuse_foreign(path: &Path) -> Result<(), StorageError> {
