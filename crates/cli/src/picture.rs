@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 
 use crate::exit::Ending;
 use crate::output::Output;
-use crate::terminal::{Colours, Terminal};
+use crate::terminal::{Colors, Terminal};
 
 /// Where a picture goes, and how it looks.
 #[derive(Debug, Args)]
@@ -91,7 +91,7 @@ impl PictureArgs {
     pub fn screen(&self) -> Screen {
         let to_terminal = self.out.is_none() && io::stdout().is_terminal();
         let set = |name| std::env::var(name).unwrap_or_default();
-        let depth = if !to_terminal || Colours::of_stdout() == Colours::Off {
+        let depth = if !to_terminal || Colors::of_stdout() == Colors::Off {
             Depth::Plain
         } else if ["truecolor", "24bit"].contains(&set("COLORTERM").as_str()) {
             Depth::True
