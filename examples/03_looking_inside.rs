@@ -1,8 +1,8 @@
-//! Looking inside a model: where does each output word look in the source?
+//! Cross-attention weights: which source tokens does each output token attend to?
 //!
 //! Trains a very small Transformer to write lines backwards (some seconds), then prints the weights of
-//! its cross-attention (§3.2.3). Nobody told it where to look, and yet the picture is a diagonal from
-//! right to left: to write a line backwards, look at its end first.
+//! its cross-attention (§3.2.3). Nothing in the training says where to look, and yet the picture is a
+//! diagonal from right to left: to write a line backwards, look at its end first.
 //!
 //! Run with `cargo run --example 03_looking_inside`, or give it a model and a sentence of your own:
 //! `cargo run --example 03_looking_inside -- runs/demo "h e l l o"`.
@@ -12,11 +12,11 @@ use std::sync::atomic::AtomicBool;
 
 use attentive_model::directory::ModelDir;
 use attentive_nn::device;
-use attentive_nn::models::transformer::Transformer;
-use attentive_nn::models::transformer::search::pad_rows;
-use attentive_nn::pass::Pass;
+use attentive_runtime::cpu::{Compute, CpuModel};
+use attentive_runtime::inspection::Inspect;
 use attentive_runtime::search::{Request, SearchOptions, search};
-use attentive_text::special::{decoder_input, source_ids};
+use attentive_text::Tokenizer;
+use attentive_text::special::{decoder_output, source_ids};
 use attentive_train::events::{Event, Observer};
 use attentive_train::{Recipe, Session, train};
 
@@ -65,44 +65,31 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     };
 
-    let ModelDir {
-        path,
-        config,
-        tokenizers,
-        ..
-    } = ModelDir::open(&model)?;
-    let device = device::parse("cpu")?;
-    let network = Transformer::load(&config, &path.join("model.safetensors"), &device)?;
+    let dir = ModelDir::open(&model)?;
+    let model = CpuModel::open(&dir, Compute::Auto)?;
+    let (src, tgt) = (&dir.tokenizers.src, &dir.tokenizers.tgt);
 
-    let source = source_ids(tokenizers.src.encode(&sentence));
-    let request = Request::new(source.clone());
-    let found = search(&network, &[request], &SearchOptions::greedy());
+    let source = src.encode(&sentence);
+    let request = Request::new(source_ids(&source[..]));
+    let found = search(&model, &[request], &SearchOptions::greedy());
     let output = &found[0][0].tokens;
-    println!("{sentence}  ->  {}\n", tokenizers.tgt.decode(output));
+    println!("{sentence}  ->  {}\n", tgt.decode(output));
 
-    // Once more with the whole output at once, to have all weights together.
-    let memory = network.encode(
-        pad_rows(&[source.clone()], &device),
-        &mut Pass::inspection(),
-    );
-    let decoded = network.decode(
-        pad_rows(&[decoder_input(output)], &device),
-        &memory,
-        &mut Pass::inspection(),
-    );
-    let mut written: Vec<String> = output.iter().map(|id| tokenizers.tgt.label(*id)).collect();
-    written.push("</s>".to_owned());
-    let read: Vec<String> = source.iter().map(|id| tokenizers.src.label(*id)).collect();
-
-    for (layer, weights) in decoded.cross_weights.iter().enumerate() {
-        let [_, heads, tgt_len, src_len] = weights.dims();
-        let weights: Vec<f32> = weights.clone().into_data().iter::<f32>().collect();
-        for (head, weights) in weights.chunks(tgt_len * src_len).enumerate() {
+    // Once more with the whole output given (teacher forcing), to have all weights together.
+    let inspection = model.inspect(&source, output, 1);
+    let labels = |tokenizer: &Tokenizer, ids: Vec<u32>| -> Vec<String> {
+        ids.iter().map(|id| tokenizer.label(*id)).collect()
+    };
+    let read = labels(src, source_ids(&source[..]));
+    let written = labels(tgt, decoder_output(&output[..]));
+    for (layer, heads) in inspection.cross.iter().enumerate() {
+        for (head, weights) in heads.iter().enumerate() {
             println!(
-                "layer {} of {}, head {} of {heads}",
+                "layer {} of {}, head {} of {}",
                 layer + 1,
-                config.decoder_layers,
-                head + 1
+                inspection.cross.len(),
+                head + 1,
+                heads.len()
             );
             picture(&read, &written, weights);
         }
@@ -110,7 +97,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// A row for each word written, a column for each word read, in percent.
+/// The weights in percent: a row for each token written, a column for each token read.
 fn picture(read: &[String], written: &[String], weights: &[f32]) {
     let cells: String = read.iter().map(|word| format!("{word:>6}")).collect();
     println!("{:>6} |{cells}", "");

@@ -302,6 +302,69 @@ fn evaluate_knows_built_in_models() {
 }
 
 #[test]
+fn attention_picks_the_model_like_translate_and_shows_its_translation() {
+    let json = |arguments: &[&str]| -> Value {
+        let json = attentive(&[&["attention", "--format", "json"], arguments].concat());
+        assert_eq!(json.stderr, "", "a pipe is told nothing");
+        serde_json::from_str(&json.good()).expect("JSON")
+    };
+    for (arguments, model) in [
+        (&[GERMAN][..], "de-en"),
+        (&[ENGLISH], "en-de"),
+        (&[ENGLISH, "--from", "de"], "de-en"),
+        (&[ENGLISH, "--model", "de-en"], "de-en"),
+    ] {
+        let found = json(arguments);
+        assert_eq!(found["model"], model, "{arguments:?}");
+        let whole = ["-m", model, "--whole-lines", arguments[0]];
+        let text = found["written"]["text"].as_str().expect("a text");
+        assert_eq!(text, translate(&whole).good().trim_end());
+        let count = |side: &str| found[side]["tokens"].as_array().expect("a list").len();
+        let sizes = [
+            ("encoder", count("source"), count("source")),
+            ("decoder", count("read"), count("read")),
+            ("cross", count("written"), count("source")),
+        ];
+        for (attention, (kind, rows, columns)) in found["attention"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .zip(sizes)
+        {
+            assert_eq!(attention["kind"], kind);
+            for layer in attention["layers"].as_array().expect("a list") {
+                let weights = &layer["maps"][0]["weights"];
+                assert_eq!(weights.as_array().map(Vec::len), Some(rows), "{kind}");
+                for row in weights.as_array().expect("rows") {
+                    let row = row.as_array().expect("a row").iter();
+                    assert_eq!(row.len(), columns, "{kind}");
+                    let sum: f64 = row.map(|weight| weight.as_f64().expect("a number")).sum();
+                    assert!((sum - 1.0).abs() < 1e-4, "{kind}: {sum}");
+                }
+            }
+        }
+    }
+    // An int8 directory works as well, and with words for the terminal.
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/de-en");
+    let words = attentive(&["attention", "-m", directory, GERMAN, "--words"]).good();
+    assert!(words.contains("Cross-attention"), "{words}");
+}
+
+#[test]
+fn attention_says_when_several_sentences_are_shown_as_one() {
+    let two = attentive(&["attention", "Ein Hund rennt. Wo ist der Ball?"]);
+    assert!(two.stderr.contains("2 sentences"), "{two:?}");
+    two.good();
+    let directory = ["--model", "de-en", "--from", "de"];
+    attentive(&[&["attention", GERMAN], &directory[..]].concat()).bad(2, &["--model", "--from"]);
+    for empty in ["", "   "] {
+        attentive(&["attention", empty]).bad(1, &["the sentence is empty"]);
+    }
+    let long = "Hund ".repeat(300);
+    attentive(&["attention", &long]).bad(1, &["tokens", "at most 255"]);
+}
+
+#[test]
 fn errors_name_the_built_in_model() {
     translate(&["--compute", "f32", GERMAN]).bad(1, &["the built-in model de-en", "int8"]);
 }

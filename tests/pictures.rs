@@ -6,14 +6,10 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Stdio;
-use std::slice;
 
 use attentive_model::directory::ModelDir;
-use attentive_nn::device;
-use attentive_nn::models::transformer::Transformer;
-use attentive_nn::models::transformer::search::pad_rows;
-use attentive_nn::pass::Pass;
-use attentive_text::special::{BOS, EOS};
+use attentive_runtime::cpu::{Compute, CpuModel};
+use attentive_runtime::inspection::Inspect;
 use program::{Folder, attentive, command};
 use serde_json::Value;
 
@@ -49,30 +45,14 @@ fn the_json_holds_the_weights_of_the_forward_pass() {
     let json = drawn(&run, "a b d", &["--target", "c a", "--format", "json"]);
     let json: Value = serde_json::from_str(&json).expect("valid JSON");
 
-    let ModelDir {
-        path,
-        config,
-        tokenizers,
-        ..
-    } = ModelDir::open(&run).expect("a model");
-    let cpu = device::parse("cpu").expect("always there");
-    let network = Transformer::load(&config, &path.join("model.safetensors"), &cpu).expect("loads");
-    let source = [&tokenizers.src.encode("a b d")[..], &[EOS]].concat();
-    let read = [&[BOS], &tokenizers.tgt.encode("c a")[..]].concat();
-    let memory = network.encode(
-        pad_rows(slice::from_ref(&source), &cpu),
-        &mut Pass::inspection(),
+    let dir = ModelDir::open(&run).expect("a model");
+    let (src, tgt) = (
+        dir.tokenizers.src.encode("a b d"),
+        dir.tokenizers.tgt.encode("c a"),
     );
-    let decoded = network.decode(
-        pad_rows(slice::from_ref(&read), &cpu),
-        &memory,
-        &mut Pass::inspection(),
-    );
-    let stacks = [
-        &memory.weights,
-        &decoded.self_weights,
-        &decoded.cross_weights,
-    ];
+    let model = CpuModel::open(&dir, Compute::F32).expect("a sound model");
+    let inspection = model.inspect(&src, &tgt, 10);
+    let stacks = [&inspection.encoder, &inspection.decoder, &inspection.cross];
     for ((part, kind), stack) in json["attention"]
         .as_array()
         .expect("a list")
@@ -82,7 +62,6 @@ fn the_json_holds_the_weights_of_the_forward_pass() {
     {
         assert_eq!(part["kind"], kind);
         for (layer, expected) in part["layers"].as_array().expect("a list").iter().zip(stack) {
-            let expected: Vec<f32> = expected.clone().into_data().iter::<f32>().collect();
             let mut found = Vec::new();
             for row in layer["maps"]
                 .as_array()
@@ -102,17 +81,17 @@ fn the_json_holds_the_weights_of_the_forward_pass() {
                 );
                 found.extend(row);
             }
-            assert_eq!(found, expected, "{kind}");
+            assert_eq!(found, expected.concat(), "{kind}");
         }
     }
     // As many tokens as were read, so no padding; the decoder never sees its future.
     assert_eq!(
         json["source"]["tokens"].as_array().map(Vec::len),
-        Some(source.len())
+        Some(src.len() + 1)
     );
     assert_eq!(
         json["read"]["tokens"].as_array().map(Vec::len),
-        Some(read.len())
+        Some(tgt.len() + 1)
     );
     for map in json["attention"][1]["layers"][0]["maps"]
         .as_array()
@@ -124,6 +103,16 @@ fn the_json_holds_the_weights_of_the_forward_pass() {
         }
     }
     assert_eq!(json["written"]["text"], "c a");
+    for (step, prediction) in json["steps"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .zip(&inspection.predictions)
+    {
+        assert_eq!(step["rank"], prediction.rank);
+        let probability = step["probability"].as_f64().expect("a number") as f32;
+        assert_eq!(probability, prediction.log_prob.exp());
+    }
 }
 
 /// Quotes, markup, emoji, right-to-left text, a terminal's commands, 60 tokens and more.

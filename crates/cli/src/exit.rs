@@ -13,13 +13,15 @@ pub enum Ending {
     /// The arguments make no sense, which only showed after they were parsed.
     #[error("{0}")]
     Usage(String),
-    /// The user stopped the command; the message says how to go on.
+    /// The user stopped training; the message says how to go on.
+    #[cfg(feature = "training")]
     #[error("{0}")]
     Interrupted(String),
 }
 
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
+#[cfg(feature = "training")]
 const INTERRUPTED: u8 = 130;
 
 /// Prints what went wrong, if anything did, and gives the exit code for it.
@@ -32,6 +34,7 @@ pub fn code(result: anyhow::Result<()>, terminal: &Terminal) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     match error.downcast_ref::<Ending>() {
+        #[cfg(feature = "training")]
         Some(Ending::Interrupted(message)) => {
             terminal.note(message);
             ExitCode::from(INTERRUPTED)

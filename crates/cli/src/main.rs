@@ -14,6 +14,7 @@ mod allocator;
 mod arguments;
 mod commands;
 mod decoding;
+mod direction;
 mod exit;
 #[cfg(feature = "training")]
 mod interrupt;

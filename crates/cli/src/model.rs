@@ -34,6 +34,14 @@ impl Choice {
         }
     }
 
+    /// What `--model` would call it.
+    pub fn name(&self) -> String {
+        match self {
+            Self::BuiltIn(model) => model.name.to_owned(),
+            Self::Directory(path) => path.display().to_string(),
+        }
+    }
+
     /// Opens it; the weights are not read yet.
     pub fn open(&self) -> anyhow::Result<ModelDir> {
         match self {
@@ -62,6 +70,11 @@ impl Choice {
 pub fn built_in_names() -> String {
     let names = attentive_models::ALL.each_ref().map(|model| model.name);
     names.join(", ")
+}
+
+/// An option that makes no sense with `--device`.
+pub fn only_for_the_cpu(what: &str) -> anyhow::Error {
+    Ending::Usage(format!("{what} for the CPU: leave out --device")).into()
 }
 
 /// Options that make no sense are the user's, and so the wrong usage.

@@ -1,4 +1,4 @@
-//! Pictures on their way out: in which format, in which colours, to the terminal or into a file.
+//! Where a picture goes: its format, its colors, the terminal or a file.
 //!
 //! Used by the commands that draw: [`crate::commands`] `attention` and `plot`.
 
@@ -6,14 +6,14 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use attentive_pictures::colour::Theme;
+use attentive_pictures::color::Theme;
 use attentive_pictures::png;
 use attentive_pictures::terminal::{Depth, Screen};
 use clap::{Args, ValueEnum};
 
 use crate::exit::Ending;
 use crate::output::Output;
-use crate::terminal::{Colours, Terminal};
+use crate::terminal::{Colors, Terminal};
 
 /// Where a picture goes, and how it looks.
 #[derive(Debug, Args)]
@@ -21,7 +21,7 @@ pub struct PictureArgs {
     /// Where to write; the name's ending gives the format [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Dark or light paper [default: light in files, dark in the terminal]
+    /// Dark or light background [default: light in files, dark in the terminal]
     #[arg(long, value_enum)]
     theme: Option<ThemeName>,
     /// Pixels of a PNG for each unit of the drawing; 2 prints well
@@ -39,9 +39,9 @@ enum ThemeName {
 /// Formats of a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DrawingFormat {
-    /// Text, coloured where the terminal has colours
+    /// Text, in color where the terminal has colors
     Terminal,
-    /// A drawing that can be enlarged
+    /// Vector graphics
     Svg,
     /// Pixels
     Png,
@@ -91,10 +91,12 @@ impl PictureArgs {
     pub fn screen(&self) -> Screen {
         let to_terminal = self.out.is_none() && io::stdout().is_terminal();
         let set = |name| std::env::var(name).unwrap_or_default();
-        let depth = match to_terminal && Colours::of_stdout() == Colours::On {
-            false => Depth::Plain,
-            true if ["truecolor", "24bit"].contains(&set("COLORTERM").as_str()) => Depth::True,
-            true => Depth::Indexed,
+        let depth = if !to_terminal || Colors::of_stdout() == Colors::Off {
+            Depth::Plain
+        } else if ["truecolor", "24bit"].contains(&set("COLORTERM").as_str()) {
+            Depth::True
+        } else {
+            Depth::Indexed
         };
         let width = to_terminal.then(terminal_size::terminal_size).flatten();
         let columns = set("COLUMNS").parse().ok();

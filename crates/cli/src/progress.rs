@@ -166,14 +166,14 @@ impl<'t> TrainingProgress<'t> {
     }
 
     fn validated(&self, report: &ValidationReport) {
-        let colours = self.terminal.colours();
+        let colors = self.terminal.colors();
         let metric = |(name, value): &(&str, f64)| match *name {
             "bleu" => format!("  BLEU {value:.2}"),
             name => format!("  {name} {value:.3}"),
         };
         let metrics: String = report.metrics.iter().map(metric).collect();
         let best = if report.improved {
-            colours.paint(Look::Green, "  best so far")
+            colors.paint(Look::Green, "  best so far")
         } else {
             String::new()
         };
@@ -190,15 +190,15 @@ impl<'t> TrainingProgress<'t> {
         {
             self.say(format_args!(
                 "  {} {source}",
-                colours.paint(Look::Dim, "source   ")
+                colors.paint(Look::Dim, "source   ")
             ));
             self.say(format_args!(
                 "  {} {reference}",
-                colours.paint(Look::Dim, "reference")
+                colors.paint(Look::Dim, "reference")
             ));
             self.say(format_args!(
                 "  {} {output}",
-                colours.paint(Look::Dim, "output   ")
+                colors.paint(Look::Dim, "output   ")
             ));
         }
     }

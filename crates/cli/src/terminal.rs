@@ -1,7 +1,7 @@
 //! Everything that is said to the person at the terminal, on standard error: results go to
 //! [`crate::output`] instead.
 //!
-//! Colours only where a terminal shows them and `NO_COLOR` does not forbid them. A standard error
+//! Colors only where a terminal shows them and `NO_COLOR` does not forbid them. A standard error
 //! that was closed is no reason to fail, so what cannot be written is dropped.
 
 use std::fmt;
@@ -20,9 +20,9 @@ pub enum Verbosity {
     Quiet,
 }
 
-/// Whether text may be coloured.
+/// Whether text may be colored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Colours {
+pub enum Colors {
     /// A terminal shows them.
     On,
     /// A file or a pipe gets plain text.
@@ -46,7 +46,7 @@ pub enum Look {
 #[derive(Debug)]
 pub struct Terminal {
     verbosity: Verbosity,
-    colours: Colours,
+    colors: Colors,
     is_terminal: bool,
 }
 
@@ -56,7 +56,7 @@ impl Terminal {
         let stderr = io::stderr();
         Self {
             verbosity,
-            colours: Colours::for_stream(&stderr),
+            colors: Colors::for_stream(&stderr),
             is_terminal: stderr.is_terminal(),
         }
     }
@@ -70,13 +70,13 @@ impl Terminal {
 
     /// Says something that the user should look at.
     pub fn warn(&self, message: impl fmt::Display) {
-        let word = self.colours.paint(Look::Yellow, "warning:");
+        let word = self.colors.paint(Look::Yellow, "warning:");
         self.line(format_args!("{word} {message}"));
     }
 
     /// Says what went wrong.
     pub fn error(&self, message: impl fmt::Display) {
-        let word = self.colours.paint(Look::Red, "error:");
+        let word = self.colors.paint(Look::Red, "error:");
         self.line(format_args!("{word} {message}"));
     }
 
@@ -85,9 +85,10 @@ impl Terminal {
         self.is_terminal && self.verbosity == Verbosity::Normal
     }
 
-    /// Whether what is said here may be coloured.
-    pub fn colours(&self) -> Colours {
-        self.colours
+    /// Whether what is said here may be colored.
+    #[cfg(feature = "training")]
+    pub fn colors(&self) -> Colors {
+        self.colors
     }
 
     fn line(&self, message: impl fmt::Display) {
@@ -95,7 +96,7 @@ impl Terminal {
     }
 }
 
-impl Colours {
+impl Colors {
     /// For results on standard output.
     pub fn of_stdout() -> Self {
         Self::for_stream(&io::stdout())
@@ -104,9 +105,9 @@ impl Colours {
     /// As `anstream` decides: terminals that have colors, unless `NO_COLOR` or the like says otherwise.
     fn for_stream(stream: &impl RawStream) -> Self {
         if AutoStream::choice(stream) == ColorChoice::Never {
-            Colours::Off
+            Colors::Off
         } else {
-            Colours::On
+            Colors::On
         }
     }
 
@@ -119,8 +120,8 @@ impl Colours {
             Look::Yellow => AnsiColor::Yellow.on_default().bold(),
         };
         match self {
-            Colours::On => format!("{style}{text}{style:#}"),
-            Colours::Off => text.to_string(),
+            Colors::On => format!("{style}{text}{style:#}"),
+            Colors::Off => text.to_string(),
         }
     }
 }
@@ -131,7 +132,7 @@ mod tests {
 
     #[test]
     fn plain_text_stays_plain() {
-        assert_eq!(Colours::Off.paint(Look::Red, "x"), "x");
-        assert_eq!(Colours::On.paint(Look::Dim, "x"), "\x1b[2mx\x1b[0m");
+        assert_eq!(Colors::Off.paint(Look::Red, "x"), "x");
+        assert_eq!(Colors::On.paint(Look::Dim, "x"), "\x1b[2mx\x1b[0m");
     }
 }

@@ -1,8 +1,6 @@
 //! Numbers the way people read them, by indicatif.
 
-use std::time::Duration;
-
-use indicatif::{DecimalBytes, FormattedDuration, HumanCount};
+use indicatif::{DecimalBytes, HumanCount};
 
 /// `12,345,678`
 pub fn count(number: usize) -> String {
@@ -18,10 +16,11 @@ pub fn plural(number: usize, one: &str, many: &str) -> String {
 }
 
 /// `00:01:05`
+#[cfg(feature = "training")]
 pub fn duration(seconds: f64) -> String {
     // What no duration can be (NaN, infinity) is shown as none.
-    let rounded = Duration::try_from_secs_f64(seconds.round().max(0.0));
-    FormattedDuration(rounded.unwrap_or_default()).to_string()
+    let rounded = std::time::Duration::try_from_secs_f64(seconds.round().max(0.0));
+    indicatif::FormattedDuration(rounded.unwrap_or_default()).to_string()
 }
 
 /// `512 B`, `1.50 MB`
@@ -38,6 +37,7 @@ mod tests {
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(plural(1, "line", "lines"), "1 line");
         assert_eq!(plural(0, "line", "lines"), "0 lines");
+        #[cfg(feature = "training")]
         assert_eq!(
             [0.4, 65.0, f64::NAN, f64::INFINITY].map(duration),
             ["00:00:00", "00:01:05", "00:00:00", "00:00:00"]

@@ -2,9 +2,10 @@
 
 use attentive_model::config::{NormPlacement, PositionKind, Preset, TransformerConfig, Tying};
 use attentive_model::{ModelDir, Tokenizers};
-use attentive_nn::models::transformer::{Transformer, search::pad_rows};
-use attentive_nn::{parameters, pass::Pass};
+use attentive_nn::models::transformer::Transformer;
+use attentive_nn::parameters;
 use attentive_runtime::cpu::{Compute, CpuModel, Isa, quantize};
+use attentive_runtime::inspection::{Inspect, Inspection};
 use attentive_runtime::search::{Method, Request, SearchModel, SearchOptions, search};
 use attentive_text::special::{BOS, EOS};
 use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
@@ -244,26 +245,120 @@ fn batches_and_their_order_change_no_bit() {
     }
 }
 
+/// All weights of an inspection, one after the other.
+fn weights(inspection: &Inspection) -> Vec<f32> {
+    let stacks = [&inspection.encoder, &inspection.decoder, &inspection.cross];
+    let heads = stacks.into_iter().flatten().flatten();
+    heads.flatten().copied().collect()
+}
+
+/// A sentence pair without special tokens; the target has more positions than a batch of rows.
+fn pair() -> (Vec<u32>, Vec<u32>) {
+    let tgt = (0..117).map(|i| 4 + (i * 5 + 3) % 33).collect();
+    (sources()[1][..21].to_vec(), tgt)
+}
+
 #[test]
-fn cross_attention_is_the_mean_of_the_burn_models_heads() {
-    for config in architectures().into_iter().step_by(3) {
+fn attention_weights_and_predictions_equal_those_of_the_burn_model() {
+    for config in architectures() {
         let saved = Saved::new(&config);
         let (cpu, burn) = (saved.cpu(Compute::F32), saved.burn());
-        let device = Device::flex();
-        let (source, target) = (sources()[1].clone(), vec![7, 9, 30, 5]);
-        let pass = &mut Pass::inspection();
-        let memory = burn.encode(pad_rows(std::slice::from_ref(&source), &device), pass);
-        let fed: Vec<u32> = [BOS].into_iter().chain(target.iter().copied()).collect();
-        let decoded = burn.decode(pad_rows(&[fed], &device), &memory, pass);
-        for layer in 0..config.decoder_layers {
-            let weights = decoded.cross_weights[layer].clone().mean_dim(1);
-            let expected: Vec<f32> = weights.into_data().iter::<f32>().collect();
-            assert_close(
-                &cpu.cross_attention(&source, &target, layer),
-                &expected,
-                1e-5,
-                "weights",
-            );
+        assert_eq!(cpu.position_limit(), burn.position_limit());
+        let (src, long) = pair();
+        for tgt in [&long[..], &long[..4], &[]] {
+            let (found, expected) = (cpu.inspect(&src, tgt, 5), burn.inspect(&src, tgt, 5));
+            let shape = |inspection: &Inspection| {
+                let stacks = [&inspection.encoder, &inspection.decoder, &inspection.cross];
+                stacks.map(|layers| (layers.len(), layers[0].len(), layers[0][0].len()))
+            };
+            assert_eq!(shape(&found), shape(&expected), "{config:?}");
+            assert_close(&weights(&found), &weights(&expected), 1e-5, "weights");
+            for (found, expected) in found.predictions.iter().zip(&expected.predictions) {
+                assert!((found.log_prob - expected.log_prob).abs() < 1e-4);
+                assert_eq!(found.rank, expected.rank, "{config:?}");
+                let ids = |candidates: &[(u32, f32)]| candidates.iter().map(|c| c.0).collect();
+                let (found, expected): (Vec<u32>, Vec<u32>) =
+                    (ids(&found.candidates), ids(&expected.candidates));
+                assert_eq!(found, expected, "{config:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn attention_weights_are_distributions_over_what_a_query_may_see() {
+    for config in architectures().into_iter().step_by(3) {
+        let saved = Saved::new(&config);
+        let (src, tgt) = pair();
+        for compute in [Compute::F32, Compute::Int8] {
+            let inspection = saved.cpu(compute).inspect(&src, &tgt, 1);
+            let (src_len, tgt_len) = (src.len() + 1, tgt.len() + 1);
+            for (layers, keys) in [
+                (&inspection.encoder, src_len),
+                (&inspection.decoder, tgt_len),
+                (&inspection.cross, src_len),
+            ] {
+                for row in layers.iter().flatten().flat_map(|head| head.chunks(keys)) {
+                    assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{row:?}");
+                }
+            }
+            for head in inspection.decoder.iter().flatten() {
+                for (query, row) in head.chunks(tgt_len).enumerate() {
+                    assert!(row[query + 1..].iter().all(|&weight| weight == 0.0));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn attention_weights_of_int8_stay_close_to_f32() {
+    for config in architectures() {
+        let saved = Saved::new(&config);
+        let (src, tgt) = pair();
+        let inspect = |compute| weights(&saved.cpu(compute).inspect(&src, &tgt, 1));
+        let difference = mean_difference(&inspect(Compute::Int8), &inspect(Compute::F32));
+        assert!(difference < 0.1, "{config:?}: {difference}");
+        assert!(difference > 0.0, "int8 was not used");
+    }
+}
+
+#[test]
+fn predictions_are_those_of_the_steps_of_a_search_to_the_last_bit() {
+    for config in architectures().into_iter().step_by(5) {
+        let saved = Saved::new(&config);
+        let (src, tgt) = pair();
+        for compute in [Compute::F32, Compute::Int8] {
+            let model = saved.cpu(compute);
+            let predictions = model.inspect(&src, &tgt, VOCAB).predictions;
+            assert_eq!(predictions.len(), tgt.len() + 1);
+            let mut state = model.start(&[[&src[..], &[EOS]].concat()]);
+            let (mut row, mut fed) = (Vec::new(), BOS);
+            for (prediction, &next) in predictions.iter().zip(tgt.iter().chain([&EOS])) {
+                model.step(&mut state, &[fed], &mut row);
+                assert_eq!(prediction.log_prob, row[next as usize], "{config:?}");
+                for &(token, log_prob) in &prediction.candidates {
+                    assert_eq!(log_prob, row[token as usize], "{config:?}");
+                }
+                fed = next;
+            }
+        }
+    }
+}
+
+#[test]
+fn alignments_use_the_mean_over_the_heads_of_the_last_layer_but_one() {
+    for config in architectures().into_iter().step_by(5) {
+        for compute in [Compute::F32, Compute::Int8] {
+            let model = Saved::new(&config).cpu(compute);
+            let (src, tgt) = pair();
+            let heads = &model.inspect(&src, &tgt, 1).cross[0];
+            let share = 1.0 / heads.len() as f32;
+            let mean: Vec<f32> = (0..heads[0].len())
+                .map(|i| heads.iter().fold(0.0, |sum, head| sum + share * head[i]))
+                .collect();
+            let found = model.cross_attention(&[&src[..], &[EOS]].concat(), &tgt);
+            assert_eq!(found, Some(mean), "{config:?}");
         }
     }
 }

@@ -9,6 +9,7 @@ use attentive_nn::{
     parameters,
     pass::Pass,
 };
+use attentive_runtime::inspection::Inspect;
 use attentive_runtime::search::{Request, SearchModel, SearchOptions, search};
 use attentive_text::special::{BOS, EOS, PAD};
 use burn::tensor::{Device, Tensor, TensorData};
@@ -314,7 +315,11 @@ fn inspection_shows_the_weights_and_probabilities_of_the_forward_pass() {
     // What it thinks comes next is what the search would be told, step by step.
     let mut state = SearchModel::start(&model, &[vec![5, 9, 4, 17, EOS]]);
     let mut log_probs = Vec::new();
-    for ((read, written), step) in [BOS, 8, 6, 21].iter().zip([8, 6, 21, EOS]).zip(&seen.steps) {
+    for ((read, written), step) in [BOS, 8, 6, 21]
+        .iter()
+        .zip([8, 6, 21, EOS])
+        .zip(&seen.predictions)
+    {
         SearchModel::step(&model, &mut state, &[*read], &mut log_probs);
         let better = log_probs
             .iter()
@@ -322,10 +327,10 @@ fn inspection_shows_the_weights_and_probabilities_of_the_forward_pass() {
             .count();
         assert_close(&[step.log_prob], &[log_probs[written as usize]], 1e-4);
         assert_eq!(step.rank, better + 1);
-        assert_eq!(step.best.len(), 3);
-        assert!(step.best.is_sorted_by(|a, b| a.1 >= b.1));
+        assert_eq!(step.candidates.len(), 3);
+        assert!(step.candidates.is_sorted_by(|a, b| a.1 >= b.1));
         assert_close(
-            &[step.best[0].1],
+            &[step.candidates[0].1],
             &[log_probs.iter().copied().fold(f32::MIN, f32::max)],
             1e-4,
         );

@@ -1,4 +1,4 @@
-// The page's behaviour. All text goes through textContent: a token can be anything and stays text.
+// The page's behavior. All text goes through textContent: a token can be anything and stays text.
 "use strict";
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -37,7 +37,7 @@ function view(layer, head) {
   return { queries: labels(kind().queries), keys: labels(kind().keys), rows };
 }
 
-// Weights on the pieces of a word are added, those of the pieces that look are averaged.
+// Merges subwords: the weights of a word's keys are added, those of its queries averaged.
 function merged(rows, queryWords, keyWords) {
   const words = rows.length ? queryWords[queryWords.length - 1] + 1 : 0;
   const columns = keyWords[keyWords.length - 1] + 1;
@@ -50,7 +50,7 @@ function merged(rows, queryWords, keyWords) {
   return out;
 }
 
-// Who looks, or is looked at: under the pointer, else kept, else where the decoder stands.
+// The chosen query or key: under the pointer, else kept, else where the decoder stands.
 function focus() {
   if (state.pointed) return state.pointed;
   if (state.kept) return state.kept;
@@ -59,8 +59,8 @@ function focus() {
   return { side: "query", index };
 }
 
-const colours = () => (document.documentElement.dataset.theme === "dark" ? data.dark : data.light);
-const colour = (weight) => colours()[Math.round(Math.min(Math.max(weight, 0), 1) * 100)];
+const colors = () => (document.documentElement.dataset.theme === "dark" ? data.dark : data.light);
+const color = (weight) => colors()[Math.round(Math.min(Math.max(weight, 0), 1) * 100)];
 
 // ---- drawing ----
 
@@ -170,7 +170,7 @@ function drawMap() {
     }),
   ];
   const squares = rows.flatMap((row, query) => row.map((weight, key) => svg("rect", {
-    x: left + key * cell, y: top + query * cell, width: cell, height: cell, fill: colour(weight),
+    x: left + key * cell, y: top + query * cell, width: cell, height: cell, fill: color(weight),
     "data-query": query, "data-key": key, "data-weight": weight.toFixed(4),
   })));
   const mark = svg("rect", { class: "mark" });
@@ -214,7 +214,7 @@ function say(pair) {
 
 function drawRamp() {
   const context = $("ramp").getContext("2d");
-  colours().forEach((fill, i) => { context.fillStyle = fill; context.fillRect(i, 0, 1, 1); });
+  colors().forEach((fill, i) => { context.fillStyle = fill; context.fillRect(i, 0, 1, 1); });
 }
 
 function drawHeads() {
@@ -225,7 +225,7 @@ function drawHeads() {
       const { queries, keys, rows } = view(layer, head);
       const canvas = html("canvas", { width: keys.length, height: queries.length });
       const context = canvas.getContext("2d");
-      rows.forEach((row, y) => row.forEach((weight, x) => { context.fillStyle = colour(weight); context.fillRect(x, y, 1, 1); }));
+      rows.forEach((row, y) => row.forEach((weight, x) => { context.fillStyle = color(weight); context.fillRect(x, y, 1, 1); }));
       const name = typeof head === "number" ? `head ${head + 1}` : head;
       const button = html("button", {
         type: "button", class: "head", "aria-label": `layer ${layer + 1}, ${name}`,

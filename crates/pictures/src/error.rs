@@ -5,6 +5,19 @@ use std::path::PathBuf;
 /// The one error type of this crate; each message says what was expected and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureError {
+    /// A sentence without tokens.
+    #[error("the sentence is empty: there is nothing to draw")]
+    EmptySentence,
+    /// More tokens than can be drawn, or than the model has positions for.
+    #[error("{what} has {tokens} tokens, and at most {limit} can be drawn: take a part of it")]
+    TooLong {
+        /// The sentence or its translation.
+        what: &'static str,
+        /// How many it has.
+        tokens: usize,
+        /// How many are possible.
+        limit: usize,
+    },
     /// Weights and tokens do not belong together.
     #[error("{what}: expected {expected}, found {found}")]
     Shape {

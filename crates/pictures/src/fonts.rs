@@ -91,7 +91,7 @@ fn face_has(fonts: &Database, id: ID, character: char) -> bool {
     found.unwrap_or(false)
 }
 
-/// Joiners and variation selectors change their neighbours and are nothing themselves.
+/// Joiners and variation selectors change their neighbors and are nothing themselves.
 fn needs_glyph(character: char) -> bool {
     !character.is_control()
         && !matches!(character, '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{2064}' | '\u{FE00}'..='\u{FE0F}' | '\u{00AD}')

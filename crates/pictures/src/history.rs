@@ -1,7 +1,7 @@
 //! The history of a training run, as `metrics.jsonl` tells it.
 //!
 //! Written by `attentive-train` (its `run/log.rs`), also while it is read here: a last line without
-//! an end is one that is being written. Neighbour: [`crate::plots::training`] draws it.
+//! an end is one that is being written. Neighbor: [`crate::plots::training`] draws it.
 
 use std::fs;
 use std::path::Path;
@@ -15,31 +15,31 @@ use crate::error::{PictureError, Result};
 pub struct History {
     /// The run's folder.
     pub name: String,
-    /// Lines of the log.
+    /// Training steps that were logged.
     pub steps: Vec<Logged>,
-    /// Judgements on the validation data.
+    /// Evaluations on the validation data.
     pub validations: Vec<Validated>,
 }
 
-/// A line of the log.
+/// A logged training step.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Logged {
-    /// Optimiser steps done.
+    /// Optimizer steps done.
     pub step: u64,
     /// Seconds of training.
     pub seconds: f64,
     /// Loss per token since the line before; nothing if it was no number.
     pub loss: Option<f64>,
-    /// The rate of this step.
+    /// The learning rate of this step.
     pub learning_rate: Option<f64>,
     /// Since the line before.
     pub tokens_per_second: Option<f64>,
 }
 
-/// A judgement on the validation data.
+/// An evaluation on the validation data.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Validated {
-    /// Optimiser steps done.
+    /// Optimizer steps done.
     pub step: u64,
     /// Seconds of training.
     pub seconds: f64,
@@ -70,10 +70,10 @@ impl History {
             remedy: "Give the folder of a training run, the one that `attentive train --out` made.",
         })?;
         let history = Self::parse(&file, &String::from_utf8_lossy(&text))?;
-        match history.steps.is_empty() && history.validations.is_empty() {
-            true => Err(PictureError::EmptyHistory { path: file }),
-            false => Ok(history),
+        if history.steps.is_empty() && history.validations.is_empty() {
+            return Err(PictureError::EmptyHistory { path: file });
         }
+        Ok(history)
     }
 
     fn parse(file: &Path, text: &str) -> Result<Self> {

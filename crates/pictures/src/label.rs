@@ -19,17 +19,18 @@ pub fn visible(text: &str) -> String {
         }
         let alone = cluster.width() == 0;
         for character in cluster.chars() {
-            match is_unsafe(character) || (alone && is_joiner(character)) {
-                true => shown.push_str(&format!("U+{:04X}", character as u32)),
-                false => shown.push(character),
+            if is_unsafe(character) || (alone && is_joiner(character)) {
+                shown.push_str(&format!("U+{:04X}", character as u32));
+            } else {
+                shown.push(character);
             }
         }
     }
-    match shown.is_empty() {
+    if shown.is_empty() {
         // A token may be empty once its spaces are gone.
-        true => "␣".to_owned(),
-        false => shown,
+        shown.push('␣');
     }
+    shown
 }
 
 /// A visible text of at most so many columns; what is cut off leaves `…`.
@@ -101,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_seen_is_spelt_out() {
+    fn what_cannot_be_seen_is_spelled_out() {
         for (text, expected) in [
             ("Haus", "Haus"),
             ("▁Haus", "▁Haus"),

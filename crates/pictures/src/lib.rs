@@ -1,24 +1,27 @@
 //! Pictures of attention and of training, for papers, lectures, browsers and terminals. No tensors.
 //!
 //! ```text
-//! forward pass -> record -> selection -> sheet (SVG) -> png
-//!                    |          +------> terminal, json
-//!                    +-> page (HTML)
-//! formulas, metrics.jsonl -> figure -> SVG, png, terminal
+//! sentence, model -> from_model -> record -> selection -> sheet (SVG) -> png
+//!                                     |          +------> terminal, json
+//!                                     +-> page (HTML)
+//! formulas, metrics.jsonl -> plots -> figure -> SVG, png, terminal
 //! ```
 //!
-//! - [`record`] holds what a model's attention did with a sentence; [`words`] says which tokens are one
-//!   word, [`rollout`] follows attention over layers, [`map`] is one matrix of weights.
-//! - [`selection`] takes from it what is to be seen; [`sheet`], [`terminal`], [`json`] and [`page`] show
-//!   it.
+//! - [`from_model`] runs a model over a sentence; [`record`] holds its attention weights and next-token
+//!   probabilities, [`map`] one matrix of weights. [`words`] says which tokens are one word, [`rollout`]
+//!   computes attention rollout, [`sample`] makes up a record for tests.
+//! - [`selection`] takes from a record what is to be shown; [`sheet`], [`terminal`], [`json`] and [`page`]
+//!   show it.
 //! - [`figure`] is a picture with axes, [`plots`] are those that the program draws, [`history`] reads
-//!   the history of a training run.
-//! - [`colour`], [`label`], [`fonts`], [`svg`] and [`png`] are what all pictures are made with.
+//!   the `metrics.jsonl` of a training run.
+//! - [`color`] has the color maps, [`label`] makes any text safe to show, [`fonts`] measures it, [`svg`]
+//!   writes shapes, [`png`] makes pixels of them, [`error`] is what can go wrong.
 
-pub mod colour;
+pub mod color;
 pub mod error;
 pub mod figure;
 pub mod fonts;
+pub mod from_model;
 pub mod history;
 pub mod json;
 pub mod label;

@@ -1,7 +1,7 @@
-//! A map: who looks at whom, and how much. One head's weights, or something made of several.
+//! An attention map: the weights of one attention head, or something computed from several.
 //!
-//! Rows are queries (who looks), columns are keys (what is looked at). Neighbours: [`crate::record`]
-//! holds the maps of a whole model, [`crate::rollout`] multiplies them.
+//! Rows are queries, columns are keys. Neighbors: [`crate::record`] holds the maps of a whole model,
+//! [`crate::rollout`] multiplies them.
 
 use crate::error::{PictureError, Result};
 
@@ -30,12 +30,12 @@ impl Map {
         })
     }
 
-    /// How many look.
+    /// The number of queries.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many are looked at.
+    /// The number of keys.
     pub fn cols(&self) -> usize {
         self.cols
     }
@@ -63,8 +63,8 @@ impl Map {
         Some(mean)
     }
 
-    /// Pieces of words become words: weights on the pieces of a key are added, as they are shares of
-    /// one look; those of a query's pieces are averaged, as each looks once. Rows still sum to 1.
+    /// Merges subwords into words: the weights of a word's keys are added, those of a word's queries are
+    /// averaged. Rows still sum to 1.
     ///
     /// `queries[i]` and `keys[j]` are the words of row `i` and column `j`, counted from 0 without gaps.
     pub fn merged(&self, queries: &[usize], keys: &[usize]) -> Map {
@@ -107,14 +107,14 @@ impl Map {
         Map::mean(&[self.clone(), other.clone()]).expect("two maps")
     }
 
-    /// Everybody looks at himself.
+    /// Every query attends to itself alone.
     pub(crate) fn identity(size: usize) -> Map {
         let mut map = Map::zeros(size, size);
         (0..size).for_each(|i| map.weights[i * size + i] = 1.0);
         map
     }
 
-    /// Nobody looks.
+    /// All weights zero.
     pub(crate) fn zeros(rows: usize, cols: usize) -> Map {
         Map {
             rows,
@@ -124,7 +124,7 @@ impl Map {
     }
 
     /// The same, with rows that sum to 1; a row of zeros stays one.
-    pub(crate) fn normalised(mut self) -> Map {
+    pub(crate) fn normalized(mut self) -> Map {
         for row in self.weights.chunks_mut(self.cols) {
             let sum: f32 = row.iter().sum();
             if sum > 0.0 {
@@ -142,9 +142,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_of_a_key_are_added_and_those_of_a_query_averaged() {
+    fn the_keys_of_a_word_are_added_and_its_queries_averaged() {
         let map = Map::new(3, 3, vec![0.5, 0.3, 0.2, 0.1, 0.2, 0.7, 0.0, 1.0, 0.0]).unwrap();
-        // The first two queries are one word, the last two keys are another.
+        // The first two queries are one word, so are the last two keys.
         let merged = map.merged(&[0, 0, 1], &[0, 1, 1]);
         assert_eq!((merged.rows(), merged.cols()), (2, 2));
         for (found, expected) in merged.weights().iter().zip([0.3, 0.7, 0.0, 1.0]) {
@@ -169,7 +169,7 @@ mod tests {
             seed in proptest::collection::vec(0.01f32..1.0, 144),
             cuts in proptest::collection::vec(any::<bool>(), 12),
         ) {
-            let map = Map::new(size, size, seed[..size * size].to_vec()).unwrap().normalised();
+            let map = Map::new(size, size, seed[..size * size].to_vec()).unwrap().normalized();
             let mut word = 0;
             let words: Vec<usize> = (0..size)
                 .map(|i| { if i > 0 && cuts[i] { word += 1; } word })

@@ -1,11 +1,11 @@
-//! A page: a record as one HTML file that needs no network, to look around in.
+//! A page: a record as one interactive HTML file that needs no network.
 //!
 //! What the page does is in `assets/page.js`, how it looks in `assets/page.css`. The numbers come as JSON
 //! in a script block in which no markup can begin; the script shows text as text only.
 
 use serde_json::{Value, json};
 
-use crate::colour::{ColourMap, Theme};
+use crate::color::{ColorMap, Theme};
 use crate::label;
 use crate::map::Map;
 use crate::record::{Kind, Record, Side};
@@ -13,7 +13,7 @@ use crate::selection::{Heads, Selection, Unit};
 use crate::sheet::Heading;
 use crate::svg::escaped;
 
-/// The page shows hundredths of a per cent at most, so weights are whole numbers of this part.
+/// The page shows hundredths of a percent at most, so weights are whole numbers of this part.
 const WHOLE: f32 = 10_000.0;
 
 /// A page with the kinds of a selection; its layer, heads and unit are what is shown first.
@@ -58,7 +58,7 @@ fn data(record: &Record, heading: &Heading, selection: &Selection) -> Value {
         Heads::One(number) => (number - 1).into(),
     };
     let ramp = |theme| -> Vec<String> {
-        let map = ColourMap::sequential(theme);
+        let map = ColorMap::sequential(theme);
         (0..=100)
             .map(|percent| map.at(percent as f32 / 100.0).to_string())
             .collect()

@@ -26,9 +26,10 @@ const MOST_PIXELS: f32 = 40e6;
 pub fn draw(svg: &str, scale: f32) -> Result<Png> {
     let Covering { fonts, missing } = fonts::covering(svg);
     // Our markup is ASCII, so whatever is replaced here is text.
-    let svg = match missing.is_empty() {
-        true => svg.to_owned(),
-        false => svg.replace(missing.as_slice(), &fonts::BOX.to_string()),
+    let svg = if missing.is_empty() {
+        svg.to_owned()
+    } else {
+        svg.replace(missing.as_slice(), &fonts::BOX.to_string())
     };
     let options = Options {
         fontdb: fonts,
@@ -55,8 +56,8 @@ pub fn draw(svg: &str, scale: f32) -> Result<Png> {
     })
 }
 
-/// Our paper covers everything, so there is nothing to see through and nothing of that to write; large
-/// sheets are compressed quickly rather than well.
+/// Our pictures are opaque, so no alpha channel is written; large sheets are compressed quickly rather than
+/// well.
 fn encoded(pixmap: &Pixmap) -> Result<Vec<u8>, png::EncodingError> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, pixmap.width(), pixmap.height());
@@ -74,14 +75,14 @@ fn encoded(pixmap: &Pixmap) -> Result<Vec<u8>, png::EncodingError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::colour::Colour;
+    use crate::color::Color;
     use crate::svg::{Style, Svg};
 
     /// A picture of this text, and its pixels that are not white.
     fn drawn(text: &str) -> (Png, usize) {
         let mut svg = Svg::default();
-        svg.text(5.0, 30.0, Style::new(20.0, Colour(0, 0, 0)), text, None);
-        let png = draw(&svg.finish(200.0, 40.0, Colour(255, 255, 255), "t"), 1.0).unwrap();
+        svg.text(5.0, 30.0, Style::new(20.0, Color(0, 0, 0)), text, None);
+        let png = draw(&svg.finish(200.0, 40.0, Color(255, 255, 255), "t"), 1.0).unwrap();
         let pixels = Pixmap::decode_png(&png.bytes).unwrap();
         let dark = pixels
             .pixels()
@@ -109,16 +110,13 @@ mod tests {
 
     #[test]
     fn very_large_drawings_get_fewer_pixels() {
-        let svg = Svg::default().finish(20_000.0, 20_000.0, Colour(255, 255, 255), "t");
+        let svg = Svg::default().finish(20_000.0, 20_000.0, Color(255, 255, 255), "t");
         let png = draw(&svg, 2.0).unwrap();
         assert!(png.scale < 0.4, "{}", png.scale);
         assert_eq!(
-            draw(
-                &Svg::default().finish(10.0, 10.0, Colour(0, 0, 0), "t"),
-                2.0
-            )
-            .unwrap()
-            .scale,
+            draw(&Svg::default().finish(10.0, 10.0, Color(0, 0, 0), "t"), 2.0)
+                .unwrap()
+                .scale,
             2.0
         );
     }

@@ -1,7 +1,7 @@
-//! A record: everything that a model's attention did with one sentence pair.
+//! A record: all attention weights and next-token probabilities of one sentence pair.
 //!
-//! The command line makes one from a forward pass; [`crate::selection`] takes from it what is to be
-//! seen. No tensors here: plain numbers in maps, tokens with the words that they are part of.
+//! [`crate::from_model`] makes one by a forward pass; [`crate::selection`] takes from it what is to be
+//! shown. Plain numbers in maps, and tokens with the words that they are part of.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use crate::error::{PictureError, Result};
 use crate::map::Map;
 use crate::rollout;
 
-/// One sentence, its translation and every weight in between.
+/// A sentence, its translation and all attention weights.
 #[derive(Debug, Clone)]
 pub struct Record {
     /// What the encoder read, `</s>` at the end.
@@ -18,13 +18,13 @@ pub struct Record {
     pub read: Side,
     /// What the decoder wrote at each of these positions: the translation, then `</s>`.
     pub written: Side,
-    /// Encoder self-attention, layers of heads: who of `source` looks at whom of `source`.
+    /// Encoder self-attention, `[layer][head]`: from `source` to `source`.
     pub encoder: Vec<Vec<Map>>,
-    /// Decoder self-attention: who of `read` looks at whom of `read`.
+    /// Decoder self-attention: from `read` to `read`.
     pub decoder: Vec<Vec<Map>>,
-    /// Cross-attention: where in `source` the decoder looks when it writes each of `written`.
+    /// Cross-attention: from `written` to `source`.
     pub cross: Vec<Vec<Map>>,
-    /// How sure the decoder was at each position.
+    /// The decoder's prediction at each position.
     pub steps: Vec<Step>,
     /// The sentence as text.
     pub source_text: String,
@@ -35,9 +35,9 @@ pub struct Record {
 /// A sentence as tokens and as words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Side {
-    /// What the model sees.
+    /// The tokens, as the model gets them.
     pub tokens: Vec<Token>,
-    /// What people see: the text of each word that the tokens make up.
+    /// The text of each word that the tokens make up.
     pub words: Vec<String>,
 }
 
@@ -52,37 +52,37 @@ pub struct Token {
     pub word: usize,
 }
 
-/// One position of the decoder: what it wrote, and what else it thought of.
+/// The prediction at one position of the decoder.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Step {
     /// The probability of the token that was written.
     pub probability: f32,
-    /// Its place among all tokens by probability, from 1.
+    /// Its rank among all tokens by probability, from 1.
     pub rank: usize,
     /// The most probable tokens, best first.
     pub next: Vec<Candidate>,
 }
 
-/// A token that could come next.
+/// A candidate for the next token.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Candidate {
     /// Its number in the vocabulary.
     pub id: u32,
     /// How the tokenizer shows it.
     pub text: String,
-    /// How probable it is.
+    /// Its probability.
     pub probability: f32,
 }
 
-/// The three places where a Transformer attends.
+/// The three kinds of attention in a Transformer (§3.2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// The source looks at itself.
+    /// Self-attention of the encoder.
     Encoder,
-    /// The target looks at its past.
+    /// Self-attention of the decoder, over what it has read so far.
     Decoder,
-    /// The target looks at the source.
+    /// Attention from the decoder to the encoder's output.
     Cross,
 }
 
@@ -104,7 +104,7 @@ impl Side {
 }
 
 impl Kind {
-    /// All, in the order of the data.
+    /// All, in data order.
     pub const ALL: [Kind; 3] = [Kind::Encoder, Kind::Decoder, Kind::Cross];
 
     /// The word on the command line.
@@ -147,7 +147,7 @@ impl Record {
         }
     }
 
-    /// Who looks: the rows of a kind's maps.
+    /// The queries of a kind: the rows of its maps.
     pub fn queries(&self, kind: Kind) -> &Side {
         match kind {
             Kind::Encoder => &self.source,
@@ -156,7 +156,7 @@ impl Record {
         }
     }
 
-    /// What is looked at: the columns of a kind's maps.
+    /// The keys of a kind: the columns of its maps.
     pub fn keys(&self, kind: Kind) -> &Side {
         match kind {
             Kind::Decoder => &self.read,
@@ -166,10 +166,10 @@ impl Record {
 
     /// The mean over the heads of a layer.
     pub fn mean(&self, kind: Kind, layer: usize) -> Map {
-        Map::mean(&self.layers(kind)[layer]).expect("a layer has heads: `check` saw them")
+        Map::mean(&self.layers(kind)[layer]).expect("a layer has heads, as `check` made sure")
     }
 
-    /// Attention rolled out over the layers up to this one; see [`crate::rollout`].
+    /// Attention rollout over the layers up to this one; see [`crate::rollout`].
     pub fn rollout(&self, kind: Kind, layer: usize) -> Map {
         let means = |kind| -> Vec<Map> {
             let count = self.layers(kind).len();
@@ -185,7 +185,7 @@ impl Record {
         }
     }
 
-    /// Whether tokens, weights and steps belong together.
+    /// Checks that tokens, weights and steps fit together.
     pub fn check(self) -> Result<Self> {
         let shape = |what: String, expected: String, found: String| {
             Err(PictureError::Shape {

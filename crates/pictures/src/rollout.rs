@@ -1,15 +1,14 @@
 //! Attention rollout: where information comes from after several layers (Abnar and Zuidema, 2020).
 //!
-//! A layer passes on half of what it looked at (the mean of its heads) and, through the residual
-//! connection, half of itself: `0.5 A + 0.5 I`, multiplied over the layers. For cross-attention the
-//! paper gives no rule. Here both stacks are followed: each decoder layer first mixes target positions
-//! (its self-attention, with the residual), then takes half of its content from the source, as far as
-//! the encoder's own rollout has brought it; what is shown is the share of each source token in what
-//! came from the source, so rows sum to 1 again.
+//! A layer's output is half attention (the mean of its heads) and half residual connection:
+//! `0.5 A + 0.5 I`, multiplied over the layers. For cross-attention the paper gives no rule. Here both
+//! stacks are followed: each decoder layer first mixes target positions (its self-attention, with the
+//! residual connection), then takes half of its content from the source, through the encoder's own
+//! rollout; the result is the share of each source token in what came from the source, so rows sum to 1.
 
 use crate::map::Map;
 
-/// Over the layers of one stack, given each layer's mean over heads.
+/// Rollout of self-attention over the layers of one stack, given each layer's mean over heads.
 pub fn within(layers: &[Map]) -> Map {
     let size = layers.first().map_or(0, Map::rows);
     layers.iter().fold(Map::identity(size), |rolled, layer| {
@@ -17,7 +16,7 @@ pub fn within(layers: &[Map]) -> Map {
     })
 }
 
-/// From the target through the decoder's layers, cross-attention and the encoder to the source.
+/// Rollout of cross-attention: from the target through the decoder's layers and the encoder to the source.
 pub fn across(encoder: &[Map], decoder: &[Map], cross: &[Map]) -> Map {
     let read = within(encoder);
     let (targets, sources) = cross.first().map_or((0, 0), |map| (map.rows(), map.cols()));
@@ -29,11 +28,11 @@ pub fn across(encoder: &[Map], decoder: &[Map], cross: &[Map]) -> Map {
             let mixed = with_residual(own).times(&flow);
             mixed.halfway(&source.times(&read))
         });
-    flow.normalised()
+    flow.normalized()
 }
 
 fn with_residual(layer: &Map) -> Map {
-    layer.halfway(&Map::identity(layer.rows())).normalised()
+    layer.halfway(&Map::identity(layer.rows())).normalized()
 }
 
 #[cfg(test)]
@@ -79,9 +78,9 @@ mod tests {
     #[test]
     fn cross_attention_reaches_the_source_through_the_target_too() {
         let untouched = Map::identity(2);
-        // The first layer: position 0 looks at source 0, position 1 at source 1.
+        // The first layer: position 0 attends to source 0, position 1 to source 1.
         let first = map(2, &[1.0, 0.0, 0.0, 1.0]);
-        // The second: position 1 looks at position 0 alone, and both look at source 1.
+        // The second: position 1 attends to position 0 alone, and both to source 1.
         let (own, second) = (map(2, &[1.0, 0.0, 1.0, 0.0]), map(2, &[0.0, 1.0, 0.0, 1.0]));
         let rolled = across(&[untouched], &[Map::identity(2), own], &[first, second]);
         // After layer 1: [.5, 0], [0, .5]. Mixed by layer 2: [.5, 0], [.25, .25]. Halved, plus half of

@@ -1,11 +1,11 @@
 //! A made-up record, for tests and for trying out a layout: no model needed.
 //!
-//! The weights are arbitrary but of the right kind: rows sum to 1, and nobody sees the future.
+//! The weights are arbitrary but of the right kind: rows sum to 1, and the decoder's are causal.
 
 use crate::map::Map;
 use crate::record::{Candidate, Record, Side, Step, Token};
 
-/// A record of so many source and target tokens (`<s>` and `</s>` count), layers and heads.
+/// A record with these numbers of source and target tokens (`<s>` and `</s>` count), layers and heads.
 pub fn record(source: usize, target: usize, layers: usize, heads: usize) -> Record {
     let words = [
         "Ein", "klein", "er", "Hund", "rennt", "über", "die", "Wiese",
@@ -91,7 +91,7 @@ fn map(rows: usize, cols: usize, causal: bool, salt: usize) -> Map {
     let weights = (0..rows * cols).map(weight).collect();
     Map::new(rows, cols, weights)
         .expect("as many as needed")
-        .normalised()
+        .normalized()
 }
 
 fn step(token: &Token) -> Step {

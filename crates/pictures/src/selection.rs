@@ -1,4 +1,4 @@
-//! What of a record is to be seen: which kinds, which layers, which heads, tokens or words.
+//! What is shown of a record: which kinds of attention, which layers, which heads, tokens or words.
 //!
 //! The result is a grid of maps for each kind, which [`crate::sheet`] draws, [`crate::terminal`] prints
 //! and [`crate::json`] writes: an option means the same everywhere.
@@ -29,16 +29,16 @@ pub enum Heads {
     One(usize),
     /// Their mean.
     Mean,
-    /// Rolled out over the layers up to the chosen one, or over all.
+    /// Attention rollout over the layers up to the chosen one, or over all.
     Rollout,
 }
 
 /// What rows and columns stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// What the model sees.
+    /// Tokens, as the model gets them.
     Tokens,
-    /// Pieces of a word merged.
+    /// Words; subwords are merged.
     Words,
 }
 

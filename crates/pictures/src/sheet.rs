@@ -1,19 +1,19 @@
-//! A sheet: the maps of a selection as one SVG drawing, a row for each layer and a column for each head.
+//! A sheet: a selection as one SVG drawing of heat maps, a row for each layer and a column for each head.
 //!
-//! Rows of a map look at its columns; the tokens stand beside the outer maps of the grid. One map alone
-//! is drawn large, with its weights in per cent. [`crate::png`] makes pixels of it.
+//! The rows of a heat map are queries, its columns keys; the tokens stand beside the outer maps of the
+//! grid. A single map is drawn large, with its weights in percent. [`crate::png`] makes pixels of it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::colour::{Colour, ColourMap, Palette, Theme};
+use crate::color::{Color, ColorMap, Palette, Theme};
 use crate::fonts;
 use crate::label;
 use crate::map::Map;
 use crate::selection::Section;
 use crate::svg::{Anchor, Style, Svg};
 
-/// Above everything.
+/// What stands above the heat maps.
 #[derive(Debug, Clone)]
 pub struct Heading {
     /// The source sentence.
@@ -32,7 +32,7 @@ pub fn draw(heading: &Heading, sections: &[Section], theme: Theme) -> String {
     let mut sheet = Sheet {
         svg: Svg::default(),
         palette: Palette::of(theme),
-        map: ColourMap::sequential(theme),
+        map: ColorMap::sequential(theme),
     };
     let grids: Vec<Grid> = sections.iter().map(Grid::of).collect();
     let widest = grids.iter().map(Grid::width).fold(0.0, f64::max);
@@ -42,9 +42,12 @@ pub fn draw(heading: &Heading, sections: &[Section], theme: Theme) -> String {
         y = sheet.section(section, grid, y);
     }
     let title = format!("Attention: {} → {}", heading.source, heading.target);
-    sheet
-        .svg
-        .finish(width, y + MARGIN - SECTION_GAP, sheet.palette.paper, &title)
+    sheet.svg.finish(
+        width,
+        y + MARGIN - SECTION_GAP,
+        sheet.palette.background,
+        &title,
+    )
 }
 
 /// Where things are in a section; lengths in units of the drawing.
@@ -163,26 +166,27 @@ fn cell_size(tokens: usize, alone: bool) -> f64 {
 struct Sheet {
     svg: Svg,
     palette: &'static Palette,
-    map: &'static ColourMap,
+    map: &'static ColorMap,
 }
 
 impl Sheet {
     /// The two sentences and the scale; returns where the sections begin.
     fn heading(&mut self, heading: &Heading, width: f64) -> f64 {
-        let Palette { ink, muted, .. } = self.palette;
+        let Palette {
+            foreground, muted, ..
+        } = self.palette;
         let mut y = MARGIN + 8.0;
         let left = MARGIN + 58.0;
         let room = width - MARGIN - left;
-        for (caption, text, size, colour) in [
-            ("source", &heading.source, 15.0, *ink),
-            ("target", &heading.target, 15.0, *ink),
+        for (caption, text, size, color) in [
+            ("source", &heading.source, 15.0, *foreground),
+            ("target", &heading.target, 15.0, *foreground),
             ("model", &heading.model, TEXT, *muted),
         ] {
             self.svg
                 .text(MARGIN, y, Style::new(TEXT, *muted), caption, None);
             for line in label::wrapped(text, room / size) {
-                self.svg
-                    .text(left, y, Style::new(size, colour), &line, None);
+                self.svg.text(left, y, Style::new(size, color), &line, None);
                 y += size + 9.0;
             }
         }
@@ -190,7 +194,7 @@ impl Sheet {
         y + 44.0
     }
 
-    /// What the colours mean.
+    /// What the colors mean.
     fn scale(&mut self, y: f64) {
         let (left, width, steps) = (MARGIN + 58.0, 200.0, 100);
         let muted = Style::new(TEXT, self.palette.muted);
@@ -198,9 +202,9 @@ impl Sheet {
         let step = width / f64::from(steps);
         self.svg.open("shape-rendering=\"crispEdges\"");
         for i in 0..steps {
-            let colour = self.map.at(i as f32 / (steps - 1) as f32);
+            let color = self.map.at(i as f32 / (steps - 1) as f32);
             self.svg
-                .rect(left + f64::from(i) * step, y, step, 12.0, colour);
+                .rect(left + f64::from(i) * step, y, step, 12.0, color);
         }
         self.svg.close();
         self.svg.frame(left, y, width, 12.0, self.palette.line);
@@ -213,9 +217,11 @@ impl Sheet {
 
     /// One kind; returns where the next begins.
     fn section(&mut self, section: &Section, grid: &Grid, y: f64) -> f64 {
-        let Palette { ink, muted, .. } = self.palette;
+        let Palette {
+            foreground, muted, ..
+        } = self.palette;
         self.svg.open(&format!("id=\"{}\"", section.kind.name()));
-        let title = Style::new(16.0, *ink).bold();
+        let title = Style::new(16.0, *foreground).bold();
         self.svg
             .text(MARGIN, y + 10.0, title, section.kind.title(), None);
         let axes = Style::new(11.0, *muted);
@@ -261,35 +267,32 @@ impl Sheet {
         }
     }
 
-    /// The tokens that are looked at, above (`Start`) or below (`End`) the maps.
+    /// The keys, above (`Start`) or below (`End`) the maps.
     fn keys(&mut self, grid: &Grid, heads: usize, y: f64, anchor: Anchor) {
-        let style = Style::new(grid.font, self.palette.ink);
+        let style = Style::new(grid.font, self.palette.foreground);
         for head in 0..heads {
             let left = grid.left() + head as f64 * grid.across;
             for (key, text) in grid.keys.iter().enumerate() {
                 let x = left + (key as f64 + 0.5) * grid.cell;
-                match grid.upright_keys {
-                    true => {
-                        let y = if anchor == Anchor::Start {
-                            y
-                        } else {
-                            y + grid.font * 0.8
-                        };
-                        let style = style.anchored(Anchor::Middle);
-                        self.svg.text(x, y, style, text, None);
-                    }
-                    false => {
-                        let style = style.anchored(anchor).turned(-90.0);
-                        self.svg.text(x + grid.font * 0.35, y, style, text, None);
-                    }
+                if grid.upright_keys {
+                    let y = if anchor == Anchor::Start {
+                        y
+                    } else {
+                        y + grid.font * 0.8
+                    };
+                    let style = style.anchored(Anchor::Middle);
+                    self.svg.text(x, y, style, text, None);
+                } else {
+                    let style = style.anchored(anchor).turned(-90.0);
+                    self.svg.text(x + grid.font * 0.35, y, style, text, None);
                 }
             }
         }
     }
 
-    /// The tokens that look, beside the maps.
+    /// The queries, beside the maps.
     fn queries(&mut self, section: &Section, grid: &Grid, top: f64) {
-        let style = Style::new(grid.font, self.palette.ink);
+        let style = Style::new(grid.font, self.palette.foreground);
         let right =
             grid.left() + (grid.heads - 1) as f64 * grid.across + grid.cols as f64 * grid.cell;
         for (query, (text, full)) in grid.queries.iter().zip(&section.queries).enumerate() {
@@ -303,7 +306,7 @@ impl Sheet {
         }
     }
 
-    /// One map. Cells of one colour are one path, and weights below half a per cent are the paper: a
+    /// One heat map. Cells of one color are one path, and weights below half a percent are not drawn: a
     /// sheet of 144 maps stays small.
     fn cells(&mut self, map: &Map, grid: &Grid, x: f64, y: f64, title: &str) {
         let (width, height) = (map.cols() as f64 * grid.cell, map.rows() as f64 * grid.cell);
@@ -340,9 +343,9 @@ impl Sheet {
                 if percent(*weight) == 0 {
                     continue;
                 }
-                let colour = readable_on(self.map.at(*weight));
+                let color = readable_on(self.map.at(*weight));
                 let size = grid.cell * 0.3;
-                let style = Style::new(size, colour).anchored(Anchor::Middle);
+                let style = Style::new(size, color).anchored(Anchor::Middle);
                 let (x, y) = (
                     x + (col as f64 + 0.5) * grid.cell,
                     y + (row as f64 + 0.5) * grid.cell,
@@ -364,12 +367,12 @@ fn percent(weight: f32) -> u32 {
 }
 
 /// Black or white, whichever can be read.
-fn readable_on(Colour(r, g, b): Colour) -> Colour {
+fn readable_on(Color(r, g, b): Color) -> Color {
     let light = 0.3 * f32::from(r) + 0.59 * f32::from(g) + 0.11 * f32::from(b);
     if light > 140.0 {
-        Colour(20, 22, 30)
+        Color(20, 22, 30)
     } else {
-        Colour(250, 250, 250)
+        Color(250, 250, 250)
     }
 }
 
@@ -411,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn the_colour_of_a_cell_is_the_colour_of_its_weight() {
+    fn the_color_of_a_cell_is_the_color_of_its_weight() {
         let record = sample::record(4, 3, 1, 1);
         let selection = Selection {
             kinds: vec![Kind::Cross],
@@ -433,11 +436,11 @@ mod tests {
             .next()
             .unwrap();
         for (i, weight) in record.cross[0][0].weights().iter().enumerate() {
-            let colour = ColourMap::sequential(Theme::Dark).at(percent(*weight) as f32 / 100.0);
+            let color = ColorMap::sequential(Theme::Dark).at(percent(*weight) as f32 / 100.0);
             let cell = format!("M{} {}h", i % 4, i / 4);
             let path = cells
                 .lines()
-                .find(|line| line.contains(&format!("fill=\"{colour}\"")));
+                .find(|line| line.contains(&format!("fill=\"{color}\"")));
             let path = path.unwrap_or_else(|| panic!("no cell of {weight} in {cells}"));
             assert!(path.contains(&cell), "{cell} ({weight}) is not in {path}");
         }

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::colour::Colour;
+use crate::color::Color;
 use crate::label;
 
 /// The first is the one that PNG files are drawn with; Verdana is as wide.
@@ -22,8 +22,8 @@ pub struct Svg {
 pub struct Style {
     /// In pixels.
     pub size: f64,
-    /// Its ink.
-    pub colour: Colour,
+    /// Its color.
+    pub color: Color,
     /// Which point of the text is given.
     pub anchor: Anchor,
     /// Degrees, clockwise.
@@ -45,10 +45,10 @@ pub enum Anchor {
 
 impl Style {
     /// Upright text that starts at its point.
-    pub fn new(size: f64, colour: Colour) -> Self {
+    pub fn new(size: f64, color: Color) -> Self {
         Self {
             size,
-            colour,
+            color,
             anchor: Anchor::Start,
             turn: 0.0,
             bold: false,
@@ -73,7 +73,7 @@ impl Style {
 
 impl Svg {
     /// A filled rectangle.
-    pub fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, fill: Colour) {
+    pub fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, fill: Color) {
         let (x, y, width, height) = (n(x), n(y), n(width), n(height));
         self.raw(format_args!(
             "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{fill}\"/>"
@@ -81,7 +81,7 @@ impl Svg {
     }
 
     /// The outline of a rectangle.
-    pub fn frame(&mut self, x: f64, y: f64, width: f64, height: f64, stroke: Colour) {
+    pub fn frame(&mut self, x: f64, y: f64, width: f64, height: f64, stroke: Color) {
         let (x, y, width, height) = (n(x), n(y), n(width), n(height));
         self.raw(format_args!(
             "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"none\" stroke=\"{stroke}\"/>"
@@ -89,7 +89,7 @@ impl Svg {
     }
 
     /// A straight line.
-    pub fn line(&mut self, from: (f64, f64), to: (f64, f64), stroke: Colour, width: f64) {
+    pub fn line(&mut self, from: (f64, f64), to: (f64, f64), stroke: Color, width: f64) {
         let (x1, y1, x2, y2) = (n(from.0), n(from.1), n(to.0), n(to.1));
         self.raw(format_args!(
             "<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" stroke=\"{stroke}\" stroke-width=\"{width}\"/>"
@@ -97,7 +97,7 @@ impl Svg {
     }
 
     /// A curve through points.
-    pub fn curve(&mut self, points: &[(f64, f64)], stroke: Colour, width: f64, dashes: &str) {
+    pub fn curve(&mut self, points: &[(f64, f64)], stroke: Color, width: f64, dashes: &str) {
         let mut path = String::new();
         for (x, y) in points {
             let command = if path.is_empty() { 'M' } else { 'L' };
@@ -110,12 +110,12 @@ impl Svg {
     }
 
     /// A filled shape, given as path commands.
-    pub fn path(&mut self, commands: &str, fill: Colour) {
+    pub fn path(&mut self, commands: &str, fill: Color) {
         self.raw(format_args!("<path d=\"{commands}\" fill=\"{fill}\"/>"));
     }
 
     /// A filled dot.
-    pub fn dot(&mut self, x: f64, y: f64, radius: f64, fill: Colour) {
+    pub fn dot(&mut self, x: f64, y: f64, radius: f64, fill: Color) {
         let (x, y) = (n(x), n(y));
         self.raw(format_args!(
             "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{fill}\"/>"
@@ -156,7 +156,7 @@ impl Svg {
             "<text x=\"{x}\" y=\"{y}\" font-size=\"{}\" fill=\"{}\"{anchor}{bold}{turn} \
              style=\"direction:ltr;unicode-bidi:isolate\">{title}{text}</text>",
             n(style.size),
-            style.colour
+            style.color
         ));
     }
 
@@ -176,19 +176,19 @@ impl Svg {
     }
 
     /// The whole file.
-    pub fn finish(self, width: f64, height: f64, paper: Colour, title: &str) -> String {
+    pub fn finish(self, width: f64, height: f64, background: Color, title: &str) -> String {
         let (width, height) = (width.ceil(), height.ceil());
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" font-family=\"{FONTS}\" role=\"img\">\n\
-             <title>{}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"{paper}\"/>\n{}</svg>\n",
+             <title>{}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"{background}\"/>\n{}</svg>\n",
             escaped(title),
             self.body
         )
     }
 }
 
-/// A text that XML and HTML take as text; characters that they forbid are spelt out.
+/// A text that XML and HTML take as text; characters that they forbid are spelled out.
 pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in label::visible(text).chars() {
@@ -237,11 +237,11 @@ mod tests {
         svg.text(
             0.0,
             0.0,
-            Style::new(10.0, Colour(0, 0, 0)),
+            Style::new(10.0, Color(0, 0, 0)),
             nasty,
             Some(nasty),
         );
-        let file = svg.finish(10.0, 10.0, Colour(255, 255, 255), nasty);
+        let file = svg.finish(10.0, 10.0, Color(255, 255, 255), nasty);
         assert!(!file.contains("<script"), "{file}");
         assert!(file.contains("&lt;script&gt;alert(&quot;1&quot; &amp; &#39;2&#39;)"));
     }
@@ -254,8 +254,8 @@ mod tests {
         ) {
             let text: String = text.into_iter().collect();
             let mut svg = Svg::default();
-            svg.text(0.0, 0.0, Style::new(10.0, Colour(0, 0, 0)), &text, Some("full"));
-            let file = svg.finish(10.0, 10.0, Colour(255, 255, 255), &text);
+            svg.text(0.0, 0.0, Style::new(10.0, Color(0, 0, 0)), &text, Some("full"));
+            let file = svg.finish(10.0, 10.0, Color(255, 255, 255), &text);
             let parsed = resvg::usvg::roxmltree::Document::parse(&file);
             prop_assert!(parsed.is_ok(), "{:?} of {file}", parsed.err());
             let parsed = parsed.unwrap();

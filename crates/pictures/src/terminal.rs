@@ -1,35 +1,38 @@
-//! Maps in the terminal: a block for each weight, coloured where the terminal has colours.
+//! Heat maps in the terminal: a block for each weight, in color where the terminal has colors.
 //!
-//! Maps stand side by side as far as the terminal is wide; one that is wider than the terminal is
+//! Heat maps stand side by side as far as the terminal is wide; one that is wider than the terminal is
 //! continued below. What a token holds cannot reach the terminal as a command: see [`crate::label`].
 
+use std::fmt::Write;
+
+use anstyle::{Ansi256Color, RgbColor, Style};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::colour::{Colour, ColourMap, Theme};
+use crate::color::{Color, ColorMap, Theme};
 use crate::label;
 use crate::map::Map;
 use crate::selection::{Row, Section};
 
-/// What the terminal can do.
+/// What the terminal can show.
 #[derive(Debug, Clone, Copy)]
 pub struct Screen {
     /// How many characters fit into a line.
     pub columns: usize,
-    /// How many colours it has.
+    /// How many colors it has.
     pub depth: Depth,
     /// Whether it is light or dark.
     pub theme: Theme,
 }
 
-/// How many colours a terminal has.
+/// The color depth of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// None, or it is a file: blocks of different density.
+    /// No colors, or a file: blocks of different density.
     Plain,
-    /// The usual 256.
+    /// 256 colors.
     Indexed,
-    /// All of them.
+    /// 24-bit color.
     True,
 }
 
@@ -64,13 +67,13 @@ const LABEL: usize = 14;
 /// Tokens above a map are written downwards, so they cost height.
 const KEY_HEIGHT: usize = 10;
 
-/// A map as lines, each of this width.
+/// A heat map as lines, each of this width.
 struct Block {
     width: usize,
     lines: Vec<String>,
 }
 
-/// A map of a layer after the other; one that is too wide in several parts.
+/// The heat maps of a layer; one that is too wide comes in several parts.
 fn blocks(section: &Section, row: &Row, screen: Screen) -> Vec<Block> {
     let labels: Vec<String> = section
         .queries
@@ -172,30 +175,33 @@ fn downwards(token: &str) -> Vec<String> {
 fn cells(weights: impl Iterator<Item = f32>, width: usize, screen: Screen) -> String {
     let mut cells = String::new();
     for weight in weights {
-        match background(ColourMap::sequential(screen.theme).at(weight), screen.depth) {
-            Some(code) => cells.push_str(&format!("\x1b[48;{code}m{}", " ".repeat(width))),
+        match screen.color(ColorMap::sequential(screen.theme).at(weight)) {
             None => cells.push_str(&shade(weight).repeat(width)),
+            color => {
+                let style = Style::new().bg_color(color);
+                let _ = write!(cells, "{style}{:width$}{style:#}", "");
+            }
         }
-    }
-    if screen.depth != Depth::Plain {
-        cells.push_str("\x1b[0m");
     }
     cells
 }
 
-/// A colour as the terminal wants it, after 38 for ink and 48 for paper.
-pub(crate) fn background(Colour(r, g, b): Colour, depth: Depth) -> Option<String> {
-    match depth {
-        Depth::Plain => None,
-        Depth::True => Some(format!("2;{r};{g};{b}")),
-        Depth::Indexed => {
-            // The cube of 6 x 6 x 6 colours begins at 16; its steps are 0, 95, 135, 175, 215, 255.
-            let step = |byte: u8| match byte {
-                ..48 => 0u8,
-                48..115 => 1,
-                _ => (byte - 35) / 40,
-            };
-            Some(format!("5;{}", 16 + 36 * step(r) + 6 * step(g) + step(b)))
+impl Screen {
+    /// The nearest color that the terminal has; nothing where it has none.
+    pub(crate) fn color(self, Color(r, g, b): Color) -> Option<anstyle::Color> {
+        match self.depth {
+            Depth::Plain => None,
+            Depth::True => Some(RgbColor(r, g, b).into()),
+            Depth::Indexed => {
+                // The cube of 6 x 6 x 6 colors begins at 16; its steps are 0, 95, 135, 175, 215, 255.
+                let step = |byte: u8| match byte {
+                    ..48 => 0u8,
+                    48..115 => 1,
+                    _ => (byte - 35) / 40,
+                };
+                let index = 16 + 36 * step(r) + 6 * step(g) + step(b);
+                Some(Ansi256Color(index).into())
+            }
         }
     }
 }
@@ -307,8 +313,8 @@ mod tests {
             "{plain:?}"
         );
         assert!(!plain.contains('\u{202E}'));
-        let coloured = printed(&nasty, 100, Depth::True);
-        let stripped: String = coloured
+        let colored = printed(&nasty, 100, Depth::True);
+        let stripped: String = colored
             .split("\x1b[")
             .map(|part| part.split_once('m').map_or(part, |(_, rest)| rest))
             .collect();
@@ -333,9 +339,13 @@ mod tests {
             ["█", "▓", "▒", "░", " "].map(|s| s),
             [0.7, 0.4, 0.15, 0.05, 0.0].map(shade)
         );
+        let indexed = Screen {
+            depth: Depth::Indexed,
+            ..screen
+        };
         assert_eq!(
-            background(Colour(255, 0, 95), Depth::Indexed).unwrap(),
-            "5;197"
+            indexed.color(Color(255, 0, 95)),
+            Some(Ansi256Color(197).into())
         );
     }
 }

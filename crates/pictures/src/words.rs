@@ -1,7 +1,7 @@
 //! Which tokens make up which words, for the view that merges subwords.
 //!
-//! Words are what the subword tokenizers cut first (GPT-2's pattern): a run of letters, of digits or of
-//! other signs, with the space before it. Special tokens are words of their own.
+//! Words are those of the subword tokenizers' pre-tokenization (GPT-2's pattern): a run of letters, of
+//! digits or of other signs, with the space before it. Special tokens are words of their own.
 
 use attentive_text::special::SPECIALS;
 use attentive_text::{Tokenizer, TokenizerKind};

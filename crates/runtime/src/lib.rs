@@ -11,11 +11,13 @@
 //! - [`search`] finds hypotheses for a request (greedy, beam, sampling), under constraints, through
 //!   one small trait, [`search::SearchModel`].
 //! - [`cpu`] is the Transformer for the CPU in f32 and int8: kernels, KV cache, quantization.
+//! - [`inspection`] shows a model's attention weights and next-token predictions.
 //! - [`error`] holds the one error type; each message names the file and the remedy.
 
 pub mod cpu;
 pub mod engine;
 pub mod error;
+pub mod inspection;
 pub mod search;
 pub mod translator;
 

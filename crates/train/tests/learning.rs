@@ -4,6 +4,7 @@ use std::{path::Path, sync::atomic::AtomicBool};
 
 use attentive_model::directory::ModelDir;
 use attentive_nn::models::transformer::Transformer;
+use attentive_runtime::inspection::Inspect;
 use attentive_runtime::translator::{Translator, TranslatorOptions};
 use attentive_train::{
     Recipe, Session,

@@ -20,7 +20,7 @@ use crate::exit::Ending;
 use crate::model::Choice;
 use crate::network::LoadedModel;
 use crate::output::Output;
-use crate::terminal::{Colours, Look, Terminal};
+use crate::terminal::{Colors, Look, Terminal};
 
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
@@ -105,7 +105,7 @@ fn show(args: &DemoArgs, run: &Path, task: &Synthetic) -> anyhow::Result<()> {
         .max()
         .unwrap_or(0);
 
-    let colours = Colours::of_stdout();
+    let colors = Colors::of_stdout();
     let mut output = Output::stdout();
     let mut right = 0;
     for (index, (source, expected)) in sources.iter().zip(&expected).enumerate() {
@@ -114,9 +114,9 @@ fn show(args: &DemoArgs, run: &Path, task: &Synthetic) -> anyhow::Result<()> {
         right += usize::from(is_right);
         if index < args.lines {
             let verdict = if is_right {
-                colours.paint(Look::Green, "right")
+                colors.paint(Look::Green, "right")
             } else {
-                format!("{}, expected {expected}", colours.paint(Look::Red, "wrong"))
+                format!("{}, expected {expected}", colors.paint(Look::Red, "wrong"))
             };
             writeln!(output, "{source:width$}  ->  {text:width$}  {verdict}")?;
         }

@@ -35,7 +35,9 @@ pub enum BleuTokenizer {
 
 /// A function that cuts a sentence into pieces, such as a SentencePiece model.
 #[derive(Clone)]
-pub struct PieceFunction(Arc<dyn Fn(&str) -> Vec<String> + Send + Sync>);
+pub struct PieceFunction(Arc<Pieces>);
+
+type Pieces = dyn Fn(&str) -> Vec<String> + Send + Sync;
 
 impl BleuTokenizer {
     /// The name of the tokenizer that needs a model file.

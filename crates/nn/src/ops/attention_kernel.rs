@@ -1,6 +1,6 @@
 //! The inner loops of attention: products of one vector with many rows, in whole registers.
 //!
-//! Inlined into `simd!` bodies, which decide the instruction set. Neighbor: [`super::attention`].
+//! Inlined into `simd!` bodies, which decide the instruction set. Neighbor: [`mod@super::attention`].
 
 use super::simd::LANES;
 

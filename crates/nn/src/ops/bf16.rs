@@ -30,7 +30,7 @@ pub(crate) fn supported() -> bool {
         && is_x86_feature_detected!("avx512vl")
 }
 
-/// Like [`super::matrix::multiply`].
+/// As `multiply` in [`super::matrix`].
 ///
 /// # Safety
 /// `output` has room for `left.rows * right.columns` numbers, by rows; with [`Destination::Add`] they are

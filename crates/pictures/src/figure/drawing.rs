@@ -1,8 +1,8 @@
 //! A figure as SVG: two panels in a row, each with its axes, its grid and its legend.
 
 use super::axis::Axis;
-use super::{Content, Curve, Figure, Heat, Line, Panel, Span};
-use crate::colour::{ColourMap, Palette, Theme};
+use super::{Content, Curve, Figure, HeatMap, Line, Panel, Span};
+use crate::color::{ColorMap, Palette, Theme};
 use crate::fonts;
 use crate::label;
 use crate::svg::{Anchor, Style, Svg};
@@ -21,7 +21,7 @@ pub(super) fn draw(figure: &Figure, theme: Theme) -> String {
     let mut svg = Svg::default();
     let columns = figure.panels.len().clamp(1, 2);
     let rows = figure.panels.len().div_ceil(columns);
-    let style = Style::new(17.0, palette.ink).bold();
+    let style = Style::new(17.0, palette.foreground).bold();
     svg.text(MARGIN, MARGIN + 12.0, style, &figure.title, None);
     for (number, panel) in figure.panels.iter().enumerate() {
         let x = MARGIN + (number % columns) as f64 * PANEL.0;
@@ -39,7 +39,7 @@ pub(super) fn draw(figure: &Figure, theme: Theme) -> String {
     }
     let width = 2.0 * MARGIN + columns as f64 * PANEL.0;
     let height = 2.0 * MARGIN + TITLE + rows as f64 * PANEL.1;
-    svg.finish(width, height, palette.paper, &figure.title)
+    svg.finish(width, height, palette.background, &figure.title)
 }
 
 /// The space between the axes of a panel.
@@ -55,12 +55,12 @@ struct Area<'a> {
 
 impl Area<'_> {
     fn panel(&mut self, panel: &Panel) {
-        let title = Style::new(14.0, self.palette.ink).bold();
+        let title = Style::new(14.0, self.palette.foreground).bold();
         self.svg
             .text(self.x, self.y - 20.0, title, &panel.title, None);
         match &panel.content {
             Content::Curves(curves) => self.curves(curves),
-            Content::Heat(heat) => self.heat(heat),
+            Content::HeatMap(heat) => self.heat(heat),
         }
         let style = Style::new(TEXT, self.palette.muted).anchored(Anchor::Middle);
         let (middle, bottom) = (self.x + self.width / 2.0, self.y + self.height);
@@ -92,23 +92,23 @@ impl Area<'_> {
                 (at, self.y + (1.0 - y.place(*py)) * self.height)
             };
             let placed: Vec<(f64, f64)> = curve.points.iter().map(place).collect();
-            let colour = self.colour(curve);
+            let color = self.color(curve);
             let dashes = if curve.line == Line::Dashed {
                 " stroke-dasharray=\"6 4\""
             } else {
                 ""
             };
-            self.svg.curve(&placed, colour, 1.8, dashes);
+            self.svg.curve(&placed, color, 1.8, dashes);
             if curve.line == Line::Dotted || placed.len() == 1 {
                 for (px, py) in placed {
-                    self.svg.dot(px, py, 3.2, colour);
+                    self.svg.dot(px, py, 3.2, color);
                 }
             }
         }
     }
 
-    fn colour(&self, curve: &Curve) -> crate::colour::Colour {
-        self.palette.curves[curve.colour % self.palette.curves.len()]
+    fn color(&self, curve: &Curve) -> crate::color::Color {
+        self.palette.curves[curve.color % self.palette.curves.len()]
     }
 
     /// Names of the curves above them; returns the height that they take.
@@ -125,21 +125,21 @@ impl Area<'_> {
             if x > self.x && x + width > self.x + self.width {
                 (x, y) = (self.x, y + LEGEND_LINE);
             }
-            let colour = self.colour(curve);
+            let color = self.color(curve);
             let dashes = if curve.line == Line::Dashed {
                 " stroke-dasharray=\"6 4\""
             } else {
                 ""
             };
             self.svg
-                .curve(&[(x, y - 4.0), (x + 22.0, y - 4.0)], colour, 2.2, dashes);
+                .curve(&[(x, y - 4.0), (x + 22.0, y - 4.0)], color, 2.2, dashes);
             if curve.line == Line::Dotted {
-                self.svg.dot(x + 11.0, y - 4.0, 3.2, colour);
+                self.svg.dot(x + 11.0, y - 4.0, 3.2, color);
             }
             self.svg.text(
                 x + 28.0,
                 y,
-                Style::new(TEXT, self.palette.ink),
+                Style::new(TEXT, self.palette.foreground),
                 &name,
                 Some(&curve.name),
             );
@@ -168,7 +168,7 @@ impl Area<'_> {
             .line((left, bottom), (left + self.width, bottom), *muted, 1.0);
     }
 
-    fn heat(&mut self, heat: &Heat) {
+    fn heat(&mut self, heat: &HeatMap) {
         // Room for the scale on the right.
         self.width -= 46.0;
         let (cols, rows) = (heat.cols, heat.rows());
@@ -196,10 +196,10 @@ impl Area<'_> {
         self.scale(heat);
     }
 
-    fn map(&self, heat: &Heat) -> &'static ColourMap {
+    fn map(&self, heat: &HeatMap) -> &'static ColorMap {
         match heat.span {
-            Span::Shares => ColourMap::sequential(self.theme),
-            Span::Signed => ColourMap::diverging(self.theme),
+            Span::Shares => ColorMap::sequential(self.theme),
+            Span::Signed => ColorMap::diverging(self.theme),
         }
     }
 
@@ -224,7 +224,7 @@ impl Area<'_> {
     }
 
     /// Names at the cells, and in each cell its number.
-    fn names(&mut self, heat: &Heat, columns: &[String], rows: &[String]) {
+    fn names(&mut self, heat: &HeatMap, columns: &[String], rows: &[String]) {
         let style = Style::new(TEXT - 1.0, self.palette.muted);
         let (cell_x, cell_y) = (
             self.width / columns.len() as f64,
@@ -256,12 +256,12 @@ impl Area<'_> {
             let text = format!("{value:.3}");
             let text = text.trim_end_matches('0').trim_start_matches('0');
             let strong = heat.share(*value) > 0.45;
-            let ink = if strong {
-                self.palette.paper
+            let foreground = if strong {
+                self.palette.background
             } else {
-                self.palette.ink
+                self.palette.foreground
             };
-            let style = Style::new((cell_x * 0.3).min(TEXT), ink).anchored(Anchor::Middle);
+            let style = Style::new((cell_x * 0.3).min(TEXT), foreground).anchored(Anchor::Middle);
             self.svg.text(
                 self.x + x * cell_x,
                 self.y + y * cell_y + 4.0,
@@ -272,15 +272,15 @@ impl Area<'_> {
         }
     }
 
-    fn scale(&mut self, heat: &Heat) {
+    fn scale(&mut self, heat: &HeatMap) {
         let map = self.map(heat);
         let (x, steps) = (self.x + self.width + 14.0, 64);
         let step = self.height / f64::from(steps);
         self.svg.open("shape-rendering=\"crispEdges\"");
         for i in 0..steps {
-            let colour = map.at(1.0 - i as f32 / (steps - 1) as f32);
+            let color = map.at(1.0 - i as f32 / (steps - 1) as f32);
             self.svg
-                .rect(x, self.y + f64::from(i) * step, 12.0, step + 0.3, colour);
+                .rect(x, self.y + f64::from(i) * step, 12.0, step + 0.3, color);
         }
         self.svg.close();
         self.svg

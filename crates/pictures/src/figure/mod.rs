@@ -1,4 +1,4 @@
-//! Figures: panels with axes and curves or a map in them, as SVG and in the terminal.
+//! Figures: panels with axes and curves or a heat map in them, as SVG and in the terminal.
 //!
 //! [`crate::plots`] says what is in them; [`axis`] finds round numbers for the axes.
 
@@ -6,7 +6,7 @@ pub mod axis;
 mod drawing;
 mod text;
 
-use crate::colour::Theme;
+use crate::color::Theme;
 use crate::terminal::Screen;
 
 /// A picture of one or more panels.
@@ -36,8 +36,8 @@ pub struct Panel {
 pub enum Content {
     /// Curves.
     Curves(Vec<Curve>),
-    /// Coloured cells.
-    Heat(Heat),
+    /// A heat map.
+    HeatMap(HeatMap),
 }
 
 /// A curve.
@@ -49,8 +49,8 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
     /// How it looks.
     pub line: Line,
-    /// Curves of one number have one colour.
-    pub colour: usize,
+    /// Curves of one number have one color.
+    pub color: usize,
 }
 
 /// How a curve looks.
@@ -64,25 +64,25 @@ pub enum Line {
     Dashed,
 }
 
-/// Coloured cells.
+/// A heat map.
 #[derive(Debug, Clone)]
-pub struct Heat {
+pub struct HeatMap {
     /// Cells from the left to the right.
     pub cols: usize,
     /// Values row by row, the first row at the top.
     pub values: Vec<f32>,
-    /// Which number has which colour.
+    /// Which number has which color.
     pub span: Span,
     /// Names of the columns and of the rows, where numbers would say nothing.
     pub names: Option<(Vec<String>, Vec<String>)>,
 }
 
-/// Which numbers the colours stand for.
+/// Which numbers the colors stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Span {
-    /// From 0 to 1, for shares.
+    /// From 0 to 1; 0 has the color of the background.
     Shares,
-    /// From -1 to 1, 0 being the paper.
+    /// From -1 to 1; 0 has the color of the background.
     Signed,
 }
 
@@ -99,30 +99,25 @@ impl Figure {
 }
 
 impl Curve {
-    /// A curve without its points that are no numbers.
-    pub fn new(
-        name: impl Into<String>,
-        points: Vec<(f64, f64)>,
-        line: Line,
-        colour: usize,
-    ) -> Self {
+    /// A curve; points that are not finite are left out.
+    pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>, line: Line, color: usize) -> Self {
         let finite = |(x, y): &(f64, f64)| x.is_finite() && y.is_finite();
         Self {
             name: name.into(),
             points: points.into_iter().filter(finite).collect(),
             line,
-            colour,
+            color,
         }
     }
 }
 
-impl Heat {
+impl HeatMap {
     /// Cells from top to bottom.
     pub fn rows(&self) -> usize {
         self.values.len() / self.cols.max(1)
     }
 
-    /// A value as a number from 0 to 1, for a colour map.
+    /// A value as a number from 0 to 1, for a color map.
     fn share(&self, value: f32) -> f32 {
         match self.span {
             Span::Shares => value,

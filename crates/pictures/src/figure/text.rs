@@ -1,10 +1,11 @@
-//! A figure in the terminal: curves as braille dots in colours, or as letters where there are none.
+//! A figure in the terminal: curves as braille dots in color, or as letters where there are no colors.
 
+use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
 
 use super::axis::Axis;
-use super::{Content, Curve, Figure, Heat, Panel, Span};
-use crate::colour::{Colour, ColourMap, Palette};
+use super::{Content, Curve, Figure, HeatMap, Panel, Span};
+use crate::color::{Color, ColorMap, Palette};
 use crate::label;
 use crate::terminal::{Depth, Screen};
 
@@ -21,7 +22,7 @@ pub(super) fn print(figure: &Figure, screen: Screen) -> String {
         ));
         let lines = match &panel.content {
             Content::Curves(curves) => curve_lines(curves, screen),
-            Content::Heat(heat) => heat_lines(heat, panel, screen),
+            Content::HeatMap(heat) => heat_lines(heat, panel, screen),
         };
         for line in lines {
             text.push_str(line.trim_end());
@@ -58,7 +59,7 @@ impl Canvas {
     }
 }
 
-/// Where there are no colours, curves are told apart by letters.
+/// Where there are no colors, curves are told apart by letters.
 const LETTERS: [char; 6] = ['*', 'o', '+', 'x', '#', '@'];
 
 fn curve_lines(curves: &[Curve], screen: Screen) -> Vec<String> {
@@ -110,9 +111,9 @@ fn canvas_lines(canvas: &Canvas, curves: &[Curve], y: &Axis, screen: Screen) -> 
                 match (curve, screen.depth) {
                     (None, _) => line.push(' '),
                     (Some(curve), Depth::Plain) => line.push(LETTERS[curve % LETTERS.len()]),
-                    (Some(curve), depth) => {
+                    (Some(curve), _) => {
                         let glyph = char::from_u32(0x2800 + u32::from(*dots)).unwrap_or(' ');
-                        line.push_str(&inked(glyph, colour(&curves[*curve], screen), depth));
+                        line.push_str(&colored(glyph, color(&curves[*curve], screen), screen));
                     }
                 }
             }
@@ -130,7 +131,7 @@ fn legend(curves: &[Curve], screen: Screen) -> Vec<String> {
         .map(|(number, curve)| {
             let mark = match screen.depth {
                 Depth::Plain => LETTERS[number % LETTERS.len()].to_string(),
-                depth => inked('━', colour(curve, screen), depth),
+                _ => colored('━', color(curve, screen), screen),
             };
             let room = screen.columns.saturating_sub(MARGIN + 5).max(20);
             format!(
@@ -142,9 +143,9 @@ fn legend(curves: &[Curve], screen: Screen) -> Vec<String> {
         .collect()
 }
 
-fn colour(curve: &Curve, screen: Screen) -> Colour {
+fn color(curve: &Curve, screen: Screen) -> Color {
     let curves = Palette::of(screen.theme).curves;
-    curves[curve.colour % curves.len()]
+    curves[curve.color % curves.len()]
 }
 
 /// The numbers below a panel, as many as fit.
@@ -161,16 +162,16 @@ fn axis_line(x: &Axis, width: usize) -> String {
     line
 }
 
-fn heat_lines(heat: &Heat, panel: &Panel, screen: Screen) -> Vec<String> {
+fn heat_lines(heat: &HeatMap, panel: &Panel, screen: Screen) -> Vec<String> {
     let map = match heat.span {
-        Span::Shares => ColourMap::sequential(screen.theme),
-        Span::Signed => ColourMap::diverging(screen.theme),
+        Span::Shares => ColorMap::sequential(screen.theme),
+        Span::Signed => ColorMap::diverging(screen.theme),
     };
     let room = screen.columns.saturating_sub(MARGIN + 3).clamp(20, 160);
     let wide = (room / heat.cols).clamp(1, 4);
     let width = (heat.cols * wide).min(room);
     let rows = heat.rows();
-    // Two cells share a character, one above the other, where there are colours.
+    // Two cells share a character, one above the other, where there are colors.
     let height = rows.min(2 * HEIGHT);
     let value = |row: usize, at: usize| {
         let row = row * rows / height;
@@ -193,11 +194,13 @@ fn heat_lines(heat: &Heat, panel: &Panel, screen: Screen) -> Vec<String> {
             let upper = map.at(heat.share(value(row, at)));
             match screen.depth {
                 Depth::Plain => line.push(shade(value(row, at), heat.span)),
-                depth if row + 1 < height => {
+                _ if row + 1 < height => {
                     let lower = map.at(heat.share(value(row + 1, at)));
-                    line.push_str(&both('▀', upper, lower, depth));
+                    let style = Style::new().fg_color(screen.color(upper));
+                    let style = style.bg_color(screen.color(lower));
+                    line.push_str(&format!("{style}▀{style:#}"));
                 }
-                depth => line.push_str(&inked('▀', upper, depth)),
+                _ => line.push_str(&colored('▀', upper, screen)),
             }
         }
         lines.push(line);
@@ -221,27 +224,16 @@ fn shade(value: f32, span: Span) -> char {
     [' ', '░', '▒', '▓', '█'][(share.clamp(0.0, 1.0) * 4.0).round() as usize]
 }
 
-fn inked(glyph: char, colour: Colour, depth: Depth) -> String {
-    format!("\x1b[38;{}m{glyph}\x1b[0m", code(colour, depth))
-}
-
-fn both(glyph: char, ink: Colour, paper: Colour, depth: Depth) -> String {
-    format!(
-        "\x1b[38;{};48;{}m{glyph}\x1b[0m",
-        code(ink, depth),
-        code(paper, depth)
-    )
-}
-
-fn code(colour: Colour, depth: Depth) -> String {
-    crate::terminal::background(colour, depth).unwrap_or_default()
+fn colored(glyph: char, color: Color, screen: Screen) -> String {
+    let style = Style::new().fg_color(screen.color(color));
+    format!("{style}{glyph}{style:#}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::Line;
     use super::*;
-    use crate::colour::Theme;
+    use crate::color::Theme;
 
     const SCREEN: Screen = Screen {
         columns: 60,
@@ -263,19 +255,19 @@ mod tests {
     }
 
     #[test]
-    fn colours_come_only_where_they_are_shown() {
+    fn colors_come_only_where_they_are_shown() {
         let curve = Curve::new("loss", vec![(0.0, 1.0), (1.0, 0.5)], Line::Plain, 0);
         assert!(
             !curve_lines(std::slice::from_ref(&curve), SCREEN)
                 .concat()
                 .contains('\x1b')
         );
-        let coloured = Screen {
+        let colored = Screen {
             depth: Depth::True,
             ..SCREEN
         };
         assert!(
-            curve_lines(&[curve], coloured)
+            curve_lines(&[curve], colored)
                 .concat()
                 .contains("\x1b[38;2;")
         );

@@ -1,7 +1,7 @@
-//! Position vectors: the whole table as a map, and a few of its dimensions as curves (§3.5).
+//! Positional encodings: the whole table as a heat map, and a few of its dimensions as curves (§3.5).
 
 use crate::error::{PictureError, Result};
-use crate::figure::{Content, Curve, Figure, Heat, Line, Panel, Span};
+use crate::figure::{Content, Curve, Figure, HeatMap, Line, Panel, Span};
 
 /// `table` holds the vectors of `length` positions, one after the other; `dims` become curves.
 pub fn figure(table: &[f32], length: usize, dims: &[usize]) -> Result<Figure> {
@@ -36,7 +36,7 @@ pub fn figure(table: &[f32], length: usize, dims: &[usize]) -> Result<Figure> {
                 title: "Every dimension".to_owned(),
                 x_label: "dimension".to_owned(),
                 y_label: "position".to_owned(),
-                content: Content::Heat(Heat {
+                content: Content::HeatMap(HeatMap {
                     cols: width,
                     values: table.to_vec(),
                     span: Span::Signed,

@@ -1,4 +1,4 @@
-//! Learning-rate curves beside each other (§5.3).
+//! Learning-rate schedules as curves (§5.3).
 
 use crate::figure::{Content, Curve, Figure, Line, Panel};
 
@@ -23,7 +23,7 @@ pub fn figure(curves: Vec<(String, Vec<(usize, f64)>)>) -> Figure {
     Figure {
         title: "Learning rate".to_owned(),
         panels: vec![Panel {
-            title: "How fast each step learns".to_owned(),
+            title: "Learning rate by step".to_owned(),
             x_label: "step".to_owned(),
             y_label: "learning rate".to_owned(),
             content: Content::Curves(curves.into_iter().enumerate().map(curve).collect()),

@@ -1,15 +1,15 @@
-//! The label-smoothing target, and what it does to the loss (§5.4).
+//! The target distribution of label smoothing, and what it does to the loss (§5.4).
 //!
-//! The target puts `1 - epsilon` on the true word, `epsilon / (V - 2)` on every other word and nothing
-//! on padding; where the true word is padding there is no target. The loss is the divergence from it:
-//! with smoothing, being too sure costs again.
+//! The target puts `1 - epsilon` on the true token, `epsilon / (V - 2)` on every other token and nothing
+//! on padding; where the true token is padding there is no target. The loss is the Kullback-Leibler
+//! divergence from the target: with smoothing it rises again when the model is too sure.
 
 use attentive_text::special::{PAD, SPECIALS};
 
 use crate::error::{PictureError, Result};
-use crate::figure::{Content, Curve, Figure, Heat, Line, Panel, Span};
+use crate::figure::{Content, Curve, Figure, HeatMap, Line, Panel, Span};
 
-/// The target of one true word over a vocabulary.
+/// The target distribution of one true token over a vocabulary.
 pub fn target(truth: usize, vocab: usize, epsilon: f64) -> Vec<f64> {
     let share = |word: usize| match word {
         _ if truth == PAD as usize || word == PAD as usize => 0.0,
@@ -19,19 +19,22 @@ pub fn target(truth: usize, vocab: usize, epsilon: f64) -> Vec<f64> {
     (0..vocab).map(share).collect()
 }
 
-/// The loss of a model that gives the true word probability `p` and shares the rest out evenly.
+/// The loss of a model that gives the true token probability `p` and all others the same.
 pub fn loss(p: f64, vocab: usize, epsilon: f64) -> f64 {
     let others = (vocab - 2) as f64;
-    let term = |target: f64, found: f64| match target > 0.0 {
-        true => target * (target.ln() - found.ln()),
-        false => 0.0,
+    let term = |target: f64, found: f64| {
+        if target > 0.0 {
+            target * (target.ln() - found.ln())
+        } else {
+            0.0
+        }
     };
     let share = epsilon / others;
     term(1.0 - epsilon, p) + others * term(share, (1.0 - p) / others)
 }
 
-/// The target of every word of a small vocabulary with the first of these epsilons, and the loss with
-/// each of them.
+/// The target distributions of a small vocabulary with the first of these epsilons, and the loss with each
+/// of them.
 pub fn figure(vocab: usize, epsilons: &[f64]) -> Result<Figure> {
     let refuse = |what: &str, expected: &str, found: String| {
         Err(PictureError::Shape {
@@ -85,7 +88,7 @@ pub fn figure(vocab: usize, epsilons: &[f64]) -> Result<Figure> {
                 title: format!("What the model should say (epsilon {first})"),
                 x_label: "word".to_owned(),
                 y_label: "true word".to_owned(),
-                content: Content::Heat(Heat {
+                content: Content::HeatMap(HeatMap {
                     cols: vocab,
                     values: values.map(|value| value as f32).collect(),
                     span: Span::Shares,

@@ -1,12 +1,12 @@
-//! How training went: loss, validation scores, learning rate and speed of one or several runs.
+//! Training curves: loss, validation scores, learning rate and speed of one or several runs.
 
 use crate::figure::{Content, Curve, Figure, Line, Panel};
 use crate::history::{History, Logged, Validated};
 
-/// What runs along the lower axis.
+/// What the horizontal axis shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Across {
-    /// Optimiser steps.
+    /// Optimizer steps.
     Steps,
     /// Minutes of training.
     Minutes,
@@ -28,7 +28,7 @@ impl Across {
     }
 }
 
-/// One colour for each run; panels without data are left out.
+/// One color for each run; panels without data are left out.
 pub fn figure(runs: &[History], across: Across) -> Figure {
     let losses = runs.iter().enumerate().flat_map(|(number, run)| {
         let train = logged(run, across, |line| line.loss);

@@ -61,7 +61,7 @@ impl<T: Plain> Deref for Aligned<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the lines hold at least `len` numbers, initialised and aligned.
+        // SAFETY: the lines hold at least `len` numbers, initialized and aligned.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
     }
 }

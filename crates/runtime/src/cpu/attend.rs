@@ -4,7 +4,7 @@
 //! position. The encoder's own positions, the source as the decoder sees it and the decoder's past all
 //! lie in such pages, so there is one attention. (Keys as a panel, one position per lane, would save
 //! the sums over lanes; but a new position would touch a cache line for each of its numbers.)
-//! Neighbours: [`super::pages`] holds the decoder's.
+//! Neighbors: [`super::pages`] holds the decoder's.
 
 use super::product::{F32Product, Out, Then, f32_product};
 use super::rowwise::softmax;
@@ -82,8 +82,54 @@ pub(crate) struct Attend<'a> {
     pub out_stride: usize,
     /// Room for `rows` times `len` rounded up to a whole vector.
     pub scores: &'a mut [f32],
-    /// Where wanted: the weights `[rows, len]`, averaged over the heads.
-    pub weights: Option<&'a mut [f32]>,
+    /// Where the weights go if they are wanted, and which of its queries the first row is.
+    pub weights: Option<(&'a mut LayerWeights, usize)>,
+}
+
+/// The attention weights of one layer for one sentence, `[heads, queries, keys]`; 0 where a query does not look.
+#[derive(Debug)]
+pub(crate) struct LayerWeights {
+    values: Vec<f32>,
+    queries: usize,
+    keys: usize,
+}
+
+impl LayerWeights {
+    pub fn zeros(heads: usize, queries: usize, keys: usize) -> Self {
+        let values = vec![0.0; heads * queries * keys];
+        Self {
+            values,
+            queries,
+            keys,
+        }
+    }
+
+    /// Stores the softmax of one head's scores, rows of `width` of which the first `len` count.
+    fn store(&mut self, head: usize, first: usize, scores: &[f32], width: usize, len: usize) {
+        let rows = self.values[(head * self.queries + first) * self.keys..].chunks_mut(self.keys);
+        for (row, scores) in rows.zip(scores.chunks_exact(width)) {
+            row[..len].copy_from_slice(&scores[..len]);
+        }
+    }
+
+    /// `queries * keys` weights of each head.
+    pub fn into_heads(self) -> Vec<Vec<f32>> {
+        let heads = self.values.chunks_exact(self.queries * self.keys);
+        heads.map(<[f32]>::to_vec).collect()
+    }
+
+    /// The mean over the heads, `[queries, keys]`.
+    pub fn mean(&self) -> Vec<f32> {
+        let heads = self.values.chunks_exact(self.queries * self.keys);
+        let share = 1.0 / heads.len() as f32;
+        let mut mean = vec![0.0; self.queries * self.keys];
+        for head in heads {
+            for (sum, weight) in mean.iter_mut().zip(head) {
+                *sum += share * weight;
+            }
+        }
+        mean
+    }
 }
 
 impl Work for Attend<'_> {
@@ -132,7 +178,10 @@ impl Work for Attend<'_> {
                     });
                 }
             }
-            self.add_weights(width);
+            if let Some((weights, first)) = &mut self.weights {
+                let scores = &self.scores[..self.rows * width];
+                weights.store(head, *first, scores, width, self.len);
+            }
         }
     }
 }
@@ -174,19 +223,5 @@ impl Attend<'_> {
     #[inline(always)]
     fn page(&self, block: usize, at: usize) -> *const f32 {
         self.memory[self.pages[block] + self.layer..][..self.heads.page()][at..].as_ptr()
-    }
-
-    fn add_weights(&mut self, width: usize) {
-        if let Some(weights) = &mut self.weights {
-            let share = 1.0 / self.heads.heads as f32;
-            let rows = weights
-                .chunks_exact_mut(self.len)
-                .zip(self.scores.chunks_exact(width));
-            for (sums, scores) in rows {
-                for (sum, score) in sums.iter_mut().zip(scores) {
-                    *sum += share * score;
-                }
-            }
-        }
     }
 }

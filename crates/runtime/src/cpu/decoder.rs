@@ -1,12 +1,12 @@
-//! The decoder (§3.1), one position at a time, for all rows of a search.
+//! The decoder (§3.1): one position at a time for all rows of a search, or all positions of a given target.
 //!
-//! Rows never see each other, so a few go through all layers before the next ones do. Neighbours:
-//! [`super::encoder`] fills the memory, [`crate::search`] feeds tokens and rearranges rows.
+//! A few rows go through all layers before the next ones do. Neighbors: [`super::encoder`] fills the
+//! memory, [`crate::search`] feeds tokens and rearranges rows, [`super::inspection`] feeds whole targets.
 
 use std::sync::Arc;
 
 use super::CpuModel;
-use super::attend::Attend;
+use super::attend::{Attend, LayerWeights};
 use super::buffers::{BufferPool, Usage};
 use super::encoder::{Sentence, key_values};
 use super::layers::{Scratch, Side, Strides};
@@ -28,7 +28,6 @@ pub struct CpuState {
     buffers: DecoderBuffers,
     sentences: Vec<Sentence>,
     rows: Vec<Row>,
-    position: usize,
     /// Where the buffers go when the search is over.
     pool: Arc<BufferPool>,
 }
@@ -42,11 +41,23 @@ pub(crate) struct DecoderBuffers {
     free_rows: Vec<Row>,
 }
 
-/// One beginning of a target.
+/// One hypothesis of a search, or one position of a given target.
 #[derive(Debug, Default, Clone)]
 struct Row {
     sentence: usize,
+    /// Where the next token stands.
+    position: usize,
+    /// Pages with the keys and values of all positions before.
     past: Vec<usize>,
+}
+
+/// The attention weights of every decoder layer.
+#[derive(Debug)]
+pub(super) struct DecoderWeights {
+    /// `[heads, tgt_len, tgt_len]`
+    pub self_attention: Vec<LayerWeights>,
+    /// `[heads, tgt_len, src_len]`
+    pub cross_attention: Vec<LayerWeights>,
 }
 
 impl DecoderBuffers {
@@ -70,37 +81,23 @@ impl SearchModel for CpuModel {
     }
 
     fn start(&self, sources: &[Vec<u32>]) -> CpuState {
-        let mut buffers = self.buffers.take();
-        buffers
-            .pages
-            .clear(self.network.decoder.len() * self.heads.page());
-        let sentences = self.encode(sources, &mut buffers.scratch, &mut buffers.pages);
-        let rows = (0..sources.len())
-            .map(|sentence| Row {
-                sentence,
-                past: Vec::new(),
-            })
-            .collect();
-        CpuState {
-            buffers,
-            sentences,
-            rows,
-            position: 0,
-            pool: self.buffers.clone(),
-        }
+        self.encoded(sources, None)
     }
 
     fn step(&self, state: &mut CpuState, tokens: &[u32], log_probs: &mut Vec<f32>) {
         assert_eq!(state.rows.len(), tokens.len(), "one token per row");
-        let vocab = self.config.tgt_vocab;
-        log_probs.resize(tokens.len() * vocab, 0.0);
-        for (chunk, out) in log_probs.chunks_mut(ROWS * vocab).enumerate() {
-            let first = chunk * ROWS;
-            let rows = out.len() / vocab;
-            self.decode_rows(state, first, &tokens[first..first + rows], None);
-            self.log_probs(&mut state.buffers.scratch, out);
+        let pages = &mut state.buffers.pages;
+        for row in &mut state.rows {
+            match row.past.last_mut() {
+                Some(page) if !row.position.is_multiple_of(LANES) => {
+                    let (block, width) = self.heads.block();
+                    *page = pages.own(*page, block, row.position % LANES * width);
+                }
+                _ => row.past.push(pages.take()),
+            }
         }
-        state.position += 1;
+        self.decode(state, tokens, Some(log_probs), None);
+        state.rows.iter_mut().for_each(|row| row.position += 1);
     }
 
     fn reorder(&self, state: &mut CpuState, rows: &[usize]) {
@@ -118,79 +115,136 @@ impl SearchModel for CpuModel {
         }
     }
 
-    /// By the last layer but one: the last is already busy with the next token.
     fn cross_attention(&self, source: &[u32], target: &[u32]) -> Option<Vec<f32>> {
-        let layer = self.network.decoder.len().saturating_sub(2);
-        Some(CpuModel::cross_attention(self, source, target, layer))
+        Some(self.alignment_weights(source, target))
     }
 }
 
 impl CpuModel {
-    /// How much each source token is looked at (averaged over the heads of decoder layer `layer`,
-    /// the last one if there are fewer) when each target token, and at last `</s>`, is predicted:
-    /// `[target + 1, source]`, row-major. `source` ends in `</s>`, `target` has no special tokens.
-    ///
-    /// For word alignments the last layer but one is the usual choice, as the last one is already
-    /// busy with the next token.
-    pub fn cross_attention(&self, source: &[u32], target: &[u32], layer: usize) -> Vec<f32> {
-        let layer = layer.min(self.network.decoder.len() - 1);
-        let mut state = self.start(&[source.to_vec()]);
-        let mut weights = vec![0.0; (target.len() + 1) * source.len()];
-        let tokens = [attentive_text::special::BOS]
-            .into_iter()
-            .chain(target.iter().copied());
-        for (token, weights) in tokens.zip(weights.chunks_exact_mut(source.len())) {
-            self.decode_rows(&mut state, 0, &[token], Some((layer, weights)));
-            state.position += 1;
+    /// A search before its first step. `weights` gets the attention weights of the encoder, for one source.
+    pub(super) fn encoded(
+        &self,
+        sources: &[Vec<u32>],
+        weights: Option<&mut Vec<LayerWeights>>,
+    ) -> CpuState {
+        let mut buffers = self.buffers.take();
+        buffers
+            .pages
+            .clear(self.network.decoder.len() * self.heads.page());
+        let sentences = self.encode(sources, &mut buffers.scratch, &mut buffers.pages, weights);
+        let rows = (0..sources.len())
+            .map(|sentence| Row {
+                sentence,
+                ..Row::default()
+            })
+            .collect();
+        CpuState {
+            buffers,
+            sentences,
+            rows,
+            pool: self.buffers.clone(),
         }
+    }
+
+    /// Feeds all tokens of a target (`<s>` first) to the only sentence of a new state, a row for each
+    /// position. A row attends to those before it, because all of them write into the same pages in order.
+    pub(super) fn force(
+        &self,
+        state: &mut CpuState,
+        tokens: &[u32],
+        log_probs: Option<&mut Vec<f32>>,
+    ) -> DecoderWeights {
+        let pages = &mut state.buffers.pages;
+        let count = tokens.len().div_ceil(LANES);
+        let past: Vec<usize> = (0..count).map(|_| pages.take()).collect();
+        state.rows = (0..tokens.len())
+            .map(|position| Row {
+                sentence: 0,
+                position,
+                past: past.clone(),
+            })
+            .collect();
+        let layers = |keys: usize| {
+            let layer = |_| LayerWeights::zeros(self.heads.heads, tokens.len(), keys);
+            self.network.decoder.iter().map(layer).collect()
+        };
+        let mut weights = DecoderWeights {
+            self_attention: layers(tokens.len()),
+            cross_attention: layers(state.sentences[0].len),
+        };
+        self.decode(state, tokens, log_probs, Some(&mut weights));
         weights
     }
 
+    /// Feeds one token to each row. `log_probs` gets those of the next tokens, `[rows, vocab]`; `weights`
+    /// gets the attention weights, for rows that are the positions of one target.
+    fn decode(
+        &self,
+        state: &mut CpuState,
+        tokens: &[u32],
+        mut log_probs: Option<&mut Vec<f32>>,
+        mut weights: Option<&mut DecoderWeights>,
+    ) {
+        let vocab = self.config.tgt_vocab;
+        if let Some(log_probs) = &mut log_probs {
+            log_probs.resize(tokens.len() * vocab, 0.0);
+        }
+        for (chunk, tokens) in tokens.chunks(ROWS).enumerate() {
+            let first = chunk * ROWS;
+            self.decode_rows(state, first, tokens, weights.as_deref_mut());
+            if let Some(log_probs) = &mut log_probs {
+                let out = &mut log_probs[first * vocab..][..tokens.len() * vocab];
+                self.log_probs(&mut state.buffers.scratch, out);
+            }
+        }
+    }
+
     /// Rows `first..` of the state, fed `tokens`; the decoder's output is in the stream afterwards.
-    /// `wanted` is a layer and room for the cross-attention's weights of a single row.
     fn decode_rows(
         &self,
         state: &mut CpuState,
         first: usize,
         tokens: &[u32],
-        mut wanted: Option<(usize, &mut [f32])>,
+        mut weights: Option<&mut DecoderWeights>,
     ) {
         let CpuState {
             buffers,
             sentences,
             rows,
-            position,
             ..
         } = state;
         let DecoderBuffers { scratch, pages, .. } = buffers;
-        let rows = &mut rows[first..][..tokens.len()];
-        let count = rows.len();
-        self.room(scratch, count);
-        for (i, (row, &token)) in rows.iter_mut().zip(tokens).enumerate() {
-            self.embed(scratch, Side::Target, i, token, *position);
-            match row.past.last_mut() {
-                Some(page) if !position.is_multiple_of(LANES) => {
-                    let (block, row) = self.heads.block();
-                    *page = pages.own(*page, block, *position % LANES * row);
-                }
-                _ => row.past.push(pages.take()),
-            }
+        let rows = &rows[first..][..tokens.len()];
+        self.reserve(scratch, rows.len());
+        for (i, (row, &token)) in rows.iter().zip(tokens).enumerate() {
+            self.embed(scratch, Side::Target, i, token, row.position);
         }
         for (number, layer) in self.network.decoder.iter().enumerate() {
-            let weights = match &mut wanted {
-                Some((wanted, weights)) if *wanted == number => Some(&mut **weights),
-                _ => None,
+            let (self_weights, cross_weights) = match &mut weights {
+                Some(weights) => (
+                    Some(&mut weights.self_attention[number]),
+                    Some(&mut weights.cross_attention[number]),
+                ),
+                None => (None, None),
             };
-            self.attend_past(scratch, pages, rows, *position, number, layer);
-            self.attend_source(scratch, pages, rows, sentences, number, layer, weights);
+            self.attend_past(scratch, pages, rows, number, layer, self_weights);
+            self.attend_source(
+                scratch,
+                pages,
+                rows,
+                sentences,
+                number,
+                layer,
+                cross_weights,
+            );
             self.feed_forward(
                 scratch,
-                count,
+                rows.len(),
                 &layer.feed_forward_norm,
                 &layer.feed_forward,
             );
         }
-        self.finish(scratch, count, &self.network.decoder_norm);
+        self.finish(scratch, rows.len(), &self.network.decoder_norm);
     }
 
     fn attend_past(
@@ -198,9 +252,9 @@ impl CpuModel {
         scratch: &mut Scratch,
         pages: &mut Pages,
         rows: &[Row],
-        position: usize,
         number: usize,
         layer: &DecoderLayer,
+        mut weights: Option<&mut LayerWeights>,
     ) {
         let Strides { model, qkv, .. } = self.strides();
         let heads = self.heads;
@@ -208,8 +262,9 @@ impl CpuModel {
         let matrices = [&attention.query, &attention.key, &attention.value];
         self.project(scratch, rows.len(), &layer.self_attention_norm, &matrices);
         let part = number * heads.page();
-        scratch.scores.grow((position + 1).next_multiple_of(LANES));
         for (i, row) in rows.iter().enumerate() {
+            let position = row.position;
+            scratch.scores.grow((position + 1).next_multiple_of(LANES));
             let projected = &scratch.qkv[i * qkv..][..qkv];
             let (keys, values) = key_values(heads, &projected[self.config.d_model..]);
             heads.write(
@@ -230,7 +285,7 @@ impl CpuModel {
                 out: scratch.context[i * model..][..model].as_mut_ptr(),
                 out_stride: model,
                 scores: &mut scratch.scores,
-                weights: None,
+                weights: weights.as_deref_mut().map(|weights| (weights, position)),
             });
         }
         self.add_attended(scratch, rows.len(), &layer.self_attention_norm, attention);
@@ -245,7 +300,7 @@ impl CpuModel {
         sentences: &[Sentence],
         number: usize,
         layer: &DecoderLayer,
-        mut weights: Option<&mut [f32]>,
+        mut weights: Option<&mut LayerWeights>,
     ) {
         let Strides { model, qkv, .. } = self.strides();
         let attention = &layer.cross_attention;
@@ -256,7 +311,7 @@ impl CpuModel {
             &[&attention.query],
         );
         let mut first = 0;
-        // The beams of a sentence look at the same source: one small product for all of them.
+        // The rows of a sentence attend to the same source: one small product for all of them.
         for beams in rows.chunk_by(|a, b| a.sentence == b.sentence) {
             let Sentence {
                 pages: offsets,
@@ -277,7 +332,9 @@ impl CpuModel {
                 out: scratch.context[first * model..][..beams.len() * model].as_mut_ptr(),
                 out_stride: model,
                 scores: &mut scratch.scores,
-                weights: weights.as_deref_mut(),
+                weights: weights
+                    .as_deref_mut()
+                    .map(|weights| (weights, beams[0].position)),
             });
             first += beams.len();
         }

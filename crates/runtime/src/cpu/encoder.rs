@@ -1,10 +1,10 @@
-//! The encoder (§3.1): sources to the keys and values that the decoder will look at.
+//! The encoder (§3.1): sources to the keys and values of the decoder's cross-attention.
 //!
 //! Whole sentences go through all layers together, as many as make a good product, and their rows lie one
-//! behind the other: no padding anywhere. Neighbours: [`super::decoder`] takes over.
+//! behind the other: no padding anywhere. Neighbors: [`super::decoder`] takes over.
 
 use super::CpuModel;
-use super::attend::{Attend, Heads};
+use super::attend::{Attend, Heads, LayerWeights};
 use super::layers::{Scratch, Side, Strides};
 use super::pages::Pages;
 use super::simd::LANES;
@@ -20,12 +20,14 @@ pub(crate) struct Sentence {
 }
 
 impl CpuModel {
-    /// Encodes the sources; their keys and values for every decoder layer go into new pages.
+    /// Encodes the sources; their keys and values for every decoder layer go into new pages. `weights` gets
+    /// the attention weights of every encoder layer, which must be those of a single source.
     pub(super) fn encode(
         &self,
         sources: &[Vec<u32>],
         scratch: &mut Scratch,
         pages: &mut Pages,
+        mut weights: Option<&mut Vec<LayerWeights>>,
     ) -> Vec<Sentence> {
         let mut sentences = Vec::with_capacity(sources.len());
         let mut first = 0;
@@ -37,7 +39,7 @@ impl CpuModel {
                 end += 1;
             }
             let some = &sources[first..end];
-            self.encode_rows(some, rows, scratch);
+            self.encode_rows(some, rows, scratch, weights.as_deref_mut());
             self.remember(some, rows, scratch, pages, &mut sentences);
             first = end;
         }
@@ -45,8 +47,14 @@ impl CpuModel {
     }
 
     /// The encoder's output for these sources is in the stream afterwards.
-    fn encode_rows(&self, sources: &[Vec<u32>], rows: usize, scratch: &mut Scratch) {
-        self.room(scratch, rows);
+    fn encode_rows(
+        &self,
+        sources: &[Vec<u32>],
+        rows: usize,
+        scratch: &mut Scratch,
+        mut weights: Option<&mut Vec<LayerWeights>>,
+    ) {
+        self.reserve(scratch, rows);
         let tokens = sources.iter().flat_map(|source| source.iter().enumerate());
         for (row, (position, &token)) in tokens.enumerate() {
             self.embed(scratch, Side::Source, row, token, position);
@@ -55,10 +63,16 @@ impl CpuModel {
             let attention = &layer.attention;
             let matrices = [&attention.query, &attention.key, &attention.value];
             self.project(scratch, rows, &layer.attention_norm, &matrices);
+            let mut kept = weights
+                .is_some()
+                .then(|| LayerWeights::zeros(self.heads.heads, rows, rows));
             let mut first = 0;
             for source in sources {
-                self.attend_within(scratch, first, source.len());
+                self.attend_within(scratch, first, source.len(), kept.as_mut());
                 first += source.len();
+            }
+            if let Some(weights) = &mut weights {
+                weights.extend(kept);
             }
             self.add_attended(scratch, rows, &layer.attention_norm, attention);
             self.feed_forward(scratch, rows, &layer.feed_forward_norm, &layer.feed_forward);
@@ -67,7 +81,13 @@ impl CpuModel {
     }
 
     /// Self-attention of one sentence: rows `first..first + len`.
-    fn attend_within(&self, scratch: &mut Scratch, first: usize, len: usize) {
+    fn attend_within(
+        &self,
+        scratch: &mut Scratch,
+        first: usize,
+        len: usize,
+        weights: Option<&mut LayerWeights>,
+    ) {
         let Strides { model, qkv, .. } = self.strides();
         let heads = self.heads;
         let Scratch {
@@ -103,7 +123,7 @@ impl CpuModel {
             out: context[first * model..].as_mut_ptr(),
             out_stride: model,
             scores,
-            weights: None,
+            weights: weights.map(|weights| (weights, 0)),
         });
     }
 

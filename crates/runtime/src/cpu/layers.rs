@@ -1,16 +1,16 @@
 //! What encoder and decoder layers have in common: norms, projections, feed-forward, embeddings.
 //!
 //! All rows of a call, of whichever sentences, lie one behind the other without padding. Results go into
-//! the buffers of a [`Scratch`], which is used again and again. Neighbours: [`super::encoder`] and
+//! the buffers of a [`Scratch`], which is used again and again. Neighbors: [`super::encoder`] and
 //! [`super::decoder`] put these together.
 
 use super::CpuModel;
 use super::aligned::Aligned;
 use super::buffers::Usage;
 use super::load::{Attention, FeedForward, Table};
-use super::matrix::{Matrix, Quantised};
+use super::matrix::{Matrix, Quantized};
 use super::product::Then;
-use super::rowwise::{Norm, Normalise};
+use super::rowwise::{Norm, Normalize};
 use super::simd::LANES;
 use attentive_model::config::NormPlacement;
 
@@ -28,7 +28,7 @@ pub(crate) struct Scratch {
     pub pages: Aligned<f32>,
     normed: Aligned<f32>,
     hidden: Aligned<f32>,
-    quantized: Quantised,
+    quantized: Quantized,
     /// Sinusoids of the first positions, `[positions, d_model]`.
     sinusoids: Vec<f32>,
 }
@@ -76,7 +76,7 @@ impl CpuModel {
     }
 
     /// Makes room for `rows` rows.
-    pub(super) fn room(&self, scratch: &mut Scratch, rows: usize) {
+    pub(super) fn reserve(&self, scratch: &mut Scratch, rows: usize) {
         let Strides { model, qkv, hidden } = self.strides();
         scratch.x.grow(rows * model);
         scratch.normed.grow(rows * model);
@@ -111,7 +111,7 @@ impl CpuModel {
         tokens.add_row(token as usize, (d_model as f32).sqrt(), x);
     }
 
-    /// Projects the stream (normalised first, if that is where the norm stands) into columns of
+    /// Projects the stream (normalized first, if that is where the norm stands) into columns of
     /// `scratch.qkv`, one matrix behind the other.
     pub(super) fn project(
         &self,
@@ -123,7 +123,7 @@ impl CpuModel {
         let Strides { model, qkv, .. } = self.strides();
         let input = match self.config.norm {
             NormPlacement::Pre => {
-                self.normalise(&scratch.x, &mut scratch.normed, rows, norm);
+                self.normalize(&scratch.x, &mut scratch.normed, rows, norm);
                 &scratch.normed
             }
             NormPlacement::Post => &scratch.x,
@@ -163,7 +163,7 @@ impl CpuModel {
         attention
             .output
             .apply(self.isa, input, x, stride, Then::Add);
-        self.normalise_sum(x, rows, norm);
+        self.normalize_sum(x, rows, norm);
     }
 
     /// The feed-forward sub-layer (§3.3) with its residual connection.
@@ -188,7 +188,7 @@ impl CpuModel {
         } = scratch;
         let input = match self.config.norm {
             NormPlacement::Pre => {
-                self.normalise(x, normed, rows, norm);
+                self.normalize(x, normed, rows, norm);
                 &*normed
             }
             NormPlacement::Post => &*x,
@@ -201,13 +201,13 @@ impl CpuModel {
             .outer
             .prepare(self.isa, hidden, hidden_stride, rows, quantized);
         layer.outer.apply(self.isa, input, x, model, Then::Add);
-        self.normalise_sum(x, rows, norm);
+        self.normalize_sum(x, rows, norm);
     }
 
     /// The stream's last norm, where there is one.
     pub(super) fn finish(&self, scratch: &mut Scratch, rows: usize, norm: &Option<Norm>) {
         if let Some(norm) = norm {
-            self.normalise_in_place(&mut scratch.x, rows, norm);
+            self.normalize_in_place(&mut scratch.x, rows, norm);
         }
     }
 
@@ -241,17 +241,17 @@ impl CpuModel {
         );
     }
 
-    fn normalise_sum(&self, x: &mut [f32], rows: usize, norm: &Norm) {
+    fn normalize_sum(&self, x: &mut [f32], rows: usize, norm: &Norm) {
         if self.config.norm == NormPlacement::Post {
-            self.normalise_in_place(x, rows, norm);
+            self.normalize_in_place(x, rows, norm);
         }
     }
 
-    fn normalise_in_place(&self, x: &mut [f32], rows: usize, norm: &Norm) {
+    fn normalize_in_place(&self, x: &mut [f32], rows: usize, norm: &Norm) {
         let stride = self.strides().model;
         assert!(x.len() >= rows * stride);
         let (x, out) = (x.as_ptr(), x.as_mut_ptr());
-        self.isa.run(Normalise {
+        self.isa.run(Normalize {
             x,
             out,
             stride,
@@ -260,11 +260,11 @@ impl CpuModel {
         });
     }
 
-    fn normalise(&self, x: &[f32], out: &mut [f32], rows: usize, norm: &Norm) {
+    fn normalize(&self, x: &[f32], out: &mut [f32], rows: usize, norm: &Norm) {
         let stride = self.strides().model;
         assert!(x.len() >= rows * stride && out.len() >= rows * stride);
         let (x, out) = (x.as_ptr(), out.as_mut_ptr());
-        self.isa.run(Normalise {
+        self.isa.run(Normalize {
             x,
             out,
             stride,

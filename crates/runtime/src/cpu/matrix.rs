@@ -2,14 +2,14 @@
 //!
 //! Packed f32 is `[n / 16, k, 16]`, packed int8 `[n / 16, k / 4, 16, 4]`, with zeros where `n` and `k` end
 //! earlier. The int8 form is what [`super::quantize`] writes into files, so that it is used where the
-//! file is mapped, without a copy. Neighbours: [`super::load`] makes these from a weights file.
+//! file is mapped, without a copy. Neighbors: [`super::load`] makes these from a weights file.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::aligned::Aligned;
 use super::product::{F32Product, Int8Product, Out, Then};
-use super::rowwise::Quantise;
+use super::rowwise::Quantize;
 use super::simd::{Isa, LANES};
 use attentive_model::weights::Weights;
 
@@ -61,12 +61,12 @@ pub(crate) struct Input<'a> {
     pub x: &'a [f32],
     pub stride: usize,
     pub rows: usize,
-    pub quantized: &'a Quantised,
+    pub quantized: &'a Quantized,
 }
 
 /// Room for quantized rows.
 #[derive(Debug, Default)]
-pub(crate) struct Quantised {
+pub(crate) struct Quantized {
     bytes: Aligned<u8>,
     scales: Vec<f32>,
 }
@@ -128,14 +128,14 @@ impl Matrix {
         x: &'a [f32],
         stride: usize,
         rows: usize,
-        room: &'a mut Quantised,
+        buffer: &'a mut Quantized,
     ) -> Input<'a> {
         assert!(stride >= self.k && x.len() >= rows * stride);
         if let Numbers::Int8(_) = self.numbers {
-            room.bytes.grow(rows * stride);
-            room.scales.resize(room.scales.len().max(rows), 0.0);
-            let Quantised { bytes, scales } = room;
-            isa.run(Quantise {
+            buffer.bytes.grow(rows * stride);
+            buffer.scales.resize(buffer.scales.len().max(rows), 0.0);
+            let Quantized { bytes, scales } = buffer;
+            isa.run(Quantize {
                 x: x.as_ptr(),
                 stride,
                 rows,
@@ -148,7 +148,7 @@ impl Matrix {
             x,
             stride,
             rows,
-            quantized: room,
+            quantized: buffer,
         }
     }
 

@@ -6,6 +6,8 @@
 //!                                  product, rowwise over simd
 //! ```
 //!
+//! `pages` is the KV cache, `quantize` makes int8 models, `inspection` returns attention weights.
+//!
 //! One thread computes one batch; whoever wants more threads runs more batches. Every result is computed
 //! in an order that does not depend on what else is in the batch, so batches, their order and threads
 //! never change a translation.
@@ -15,6 +17,7 @@ mod attend;
 mod buffers;
 mod decoder;
 mod encoder;
+mod inspection;
 mod layers;
 mod load;
 mod matrix;

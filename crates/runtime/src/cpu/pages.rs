@@ -1,8 +1,8 @@
-//! The decoder's memory in pages of [`LANES`] positions: the source's keys and values, and each row's past.
+//! The KV cache in pages of [`super::simd::LANES`] positions: keys and values of the source and of each row's past.
 //!
-//! Beams share the pages of their common past. A page that a row is about to write into becomes its
-//! own first, so that rearranging beams copies at most one page per row, however long the sentence.
-//! Neighbours: [`super::attend`] says what is inside a page.
+//! Beams share the pages of their common past. A page that a row is about to write into is copied first
+//! (copy on write), so that rearranging beams copies at most one page per row, however long the sentence.
+//! Neighbors: [`super::attend`] says what is inside a page.
 
 use std::ops::{Deref, DerefMut};
 

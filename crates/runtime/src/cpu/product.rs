@@ -3,7 +3,7 @@
 //! Weights lie in panels of [`LANES`] columns ([`super::matrix`] packs them), so that the innermost loop
 //! reads one vector after the other. A tile of at most [`MAX_ROWS`] rows and a few panels stays in registers.
 //! Every output is summed over its inputs in one accumulator from first to last, so that it does not
-//! depend on which rows it is computed with. Neighbours: [`super::attend`] uses the tiles too.
+//! depend on which rows it is computed with. Neighbors: [`super::attend`] uses the tiles too.
 
 use super::simd::{LANES, Simd, Work};
 
@@ -91,10 +91,10 @@ pub(crate) struct F32Product {
     pub out: Out,
 }
 
-/// Quantised `a` `[rows, k]` times quantized `b` `[k, n]`, scaled back, plus bias.
+/// Quantized `a` `[rows, k]` times quantized `b` `[k, n]`, scaled back, plus bias.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Int8Product {
-    /// Bytes as [`super::rowwise::Quantise`] writes them.
+    /// Bytes as [`super::rowwise::Quantize`] writes them.
     pub a: *const u8,
     pub a_stride: usize,
     pub a_scales: *const f32,

@@ -1,4 +1,4 @@
-//! What is done to one row of activations at a time: normalise, quantize, softmax.
+//! What is done to one row of activations at a time: normalize, quantize, softmax.
 //!
 //! Rows lie at a distance that is a multiple of [`LANES`], and the numbers behind a row's own are
 //! zero, so that nothing here has a remainder to treat. (The vocabulary is the exception.)
@@ -6,8 +6,8 @@
 use super::aligned::Aligned;
 use super::simd::{LANES, Simd, Work};
 
-/// Layer normalisation of `rows` rows.
-pub(crate) struct Normalise<'a> {
+/// Layer normalization of `rows` rows.
+pub(crate) struct Normalize<'a> {
     pub x: *const f32,
     pub out: *mut f32,
     pub stride: usize,
@@ -15,7 +15,7 @@ pub(crate) struct Normalise<'a> {
     pub norm: &'a Norm,
 }
 
-/// The parameters of a layer normalisation, zeros up to a whole vector.
+/// The parameters of a layer normalization, zeros up to a whole vector.
 #[derive(Debug)]
 pub(crate) struct Norm {
     pub weight: Aligned<f32>,
@@ -26,7 +26,7 @@ pub(crate) struct Norm {
     pub epsilon: f32,
 }
 
-impl Work for Normalise<'_> {
+impl Work for Normalize<'_> {
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
         let Norm {
@@ -51,12 +51,12 @@ impl Work for Normalise<'_> {
                 let mean = S::splat(S::sum(sum) * share);
                 let mut squares = S::splat(0.0);
                 for i in (0..padded).step_by(LANES) {
-                    let value = centred::<S>(x.add(i), mean, keep.as_ptr().add(i));
+                    let value = centered::<S>(x.add(i), mean, keep.as_ptr().add(i));
                     squares = S::fma(value, value, squares);
                 }
                 let factor = S::splat(1.0 / (S::sum(squares) * share + epsilon).sqrt());
                 for i in (0..padded).step_by(LANES) {
-                    let value = centred::<S>(x.add(i), mean, keep.as_ptr().add(i));
+                    let value = centered::<S>(x.add(i), mean, keep.as_ptr().add(i));
                     let scale = S::mul(factor, S::load(weight.as_ptr().add(i)));
                     S::store(
                         out.add(i),
@@ -71,12 +71,12 @@ impl Work for Normalise<'_> {
 /// `x - mean`, and zero behind the row's end. (A function: closures would be compiled without the
 /// instructions that are enabled around them.)
 #[inline(always)]
-unsafe fn centred<S: Simd>(x: *const f32, mean: S::F, keep: *const f32) -> S::F {
+unsafe fn centered<S: Simd>(x: *const f32, mean: S::F, keep: *const f32) -> S::F {
     unsafe { S::mul(S::sub(S::load(x), mean), S::load(keep)) }
 }
 
 /// Rows as bytes: the largest number of each becomes ±127.
-pub(crate) struct Quantise<'a> {
+pub(crate) struct Quantize<'a> {
     pub x: *const f32,
     pub stride: usize,
     pub rows: usize,
@@ -87,7 +87,7 @@ pub(crate) struct Quantise<'a> {
     pub scales: &'a mut [f32],
 }
 
-impl Work for Quantise<'_> {
+impl Work for Quantize<'_> {
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
         assert!(self.bytes.len() >= self.rows * self.width && self.width.is_multiple_of(LANES));

@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 
 use super::aligned::Aligned;
-use super::attend::{Attend, Heads};
-use super::matrix::{Bytes, Matrix, Plain, Quantised, padded, quantize};
+use super::attend::{Attend, Heads, LayerWeights};
+use super::matrix::{Bytes, Matrix, Plain, Quantized, padded, quantize};
 use super::pages::Pages;
 use super::product::Then;
-use super::rowwise::{LogSoftmax, Norm, Normalise};
+use super::rowwise::{LogSoftmax, Norm, Normalize};
 use super::simd::{Isa, LANES};
 
 /// Numbers from -1 to 1 that look random.
@@ -41,8 +41,8 @@ fn rows(values: &[f32], width: usize) -> (Aligned<f32>, usize) {
 /// What a matrix makes of rows, on one instruction set.
 fn product(isa: Isa, matrix: &Matrix, x: &[f32], k: usize, start: &[f32], then: Then) -> Vec<f32> {
     let (x, stride) = rows(x, k);
-    let mut room = Quantised::default();
-    let input = matrix.prepare(isa, &x, stride, x.len() / stride, &mut room);
+    let mut buffer = Quantized::default();
+    let input = matrix.prepare(isa, &x, stride, x.len() / stride, &mut buffer);
     let mut out = start.to_vec();
     matrix.apply(isa, input, &mut out, matrix.outputs(), then);
     out
@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn rows_are_normalised_and_become_log_probabilities(
+    fn rows_are_normalized_and_become_log_probabilities(
         m in 1usize..4, width in 2usize..200, seed: u32,
     ) {
         let x: Vec<f32> = numbers(m * width, seed).iter().map(|value| 5.0 * value + 3.0).collect();
@@ -123,7 +123,7 @@ proptest! {
         for isa in Isa::available() {
             let (padded_x, stride) = rows(&x, width);
             let mut out = Aligned::zeros(m * stride);
-            isa.run(Normalise { x: padded_x.as_ptr(), out: out.as_mut_ptr(), stride, rows: m, norm: &norm });
+            isa.run(Normalize { x: padded_x.as_ptr(), out: out.as_mut_ptr(), stride, rows: m, norm: &norm });
             let mut log_probs = x.clone();
             isa.run(LogSoftmax { rows: &mut log_probs, width });
             for row in 0..m {
@@ -154,7 +154,7 @@ proptest! {
         let (memory, places) = pages(heads, &k, &v);
         for isa in Isa::available() {
             let mut out = vec![0.0; queries * width];
-            let mut weights = vec![0.0; queries * len];
+            let mut weights = LayerWeights::zeros(heads.heads, queries, len);
             isa.run(Attend {
                 heads,
                 queries: q.as_ptr(),
@@ -167,9 +167,10 @@ proptest! {
                 out: out.as_mut_ptr(),
                 out_stride: width,
                 scores: &mut vec![0.0; queries * len.next_multiple_of(LANES)],
-                weights: Some(&mut weights),
+                weights: Some((&mut weights, 0)),
             });
-            prop_assert!(weights.chunks(len).all(|row| (row.iter().sum::<f32>() - 1.0).abs() < 1e-5));
+            let (mean, by_head) = (weights.mean(), weights.into_heads());
+            prop_assert!(mean.chunks(len).all(|row| (row.iter().sum::<f32>() - 1.0).abs() < 1e-5));
             for (i, &found) in out.iter().enumerate() {
                 let (row, column) = (i / width, i % width);
                 let (head, place) = (column / head_dim, column % head_dim);
@@ -181,6 +182,10 @@ proptest! {
                 let total: f64 = (0..len).map(score).sum();
                 let expected: f64 = (0..len).map(|position| score(position) / total * f64::from(v[kv(position) + place])).sum();
                 prop_assert!((f64::from(found) - expected).abs() < 1e-4, "{isa:?}: {found}, {expected}");
+                for position in 0..len {
+                    let (found, expected) = (f64::from(by_head[head][row * len + position]), score(position) / total);
+                    prop_assert!((found - expected).abs() < 1e-5, "{isa:?}: {found}, {expected}");
+                }
             }
         }
     }

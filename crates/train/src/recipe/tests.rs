@@ -538,6 +538,18 @@ fn every_recipe_of_the_project_is_valid_and_comes_back_from_its_own_toml() {
 }
 
 #[test]
+fn no_recipe_asks_for_what_many_machines_lack() {
+    assert_eq!(Training::default().precision, PrecisionChoice::Auto);
+    for (name, text) in recipe_files() {
+        assert_ne!(
+            parse(&text).training.precision,
+            PrecisionChoice::Bf16,
+            "{name}"
+        );
+    }
+}
+
+#[test]
 fn the_reproduction_has_the_published_numbers() {
     let recipe = recipe_file("multi30k-reproduction.toml");
     assert_eq!(recipe.tokenizer.kind, TokenizerKind::Tabs);

@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 use attentive_models::ALL;
 use serde_json::{Value, json};
 
-use crate::terminal::{Colours, Look};
+use crate::terminal::{Colors, Look};
 use crate::wording::{bytes, count};
 
 /// A row for each model, and what to do with it.
-pub fn text(colours: Colours) -> anyhow::Result<String> {
+pub fn text(colors: Colors) -> anyhow::Result<String> {
     let mut text = String::new();
     for model in &ALL {
-        let name = colours.paint(Look::Green, model.name);
+        let name = colors.paint(Look::Green, model.name);
         let languages = format!("{} to {}", model.from.name(), model.to.name());
         let parameters = count(model.open()?.config.parameter_count());
         let size = bytes(model.bytes() as u64);
@@ -24,7 +24,7 @@ pub fn text(colours: Colours) -> anyhow::Result<String> {
     }
     let first = ALL[0].name;
     let hint = format!("`attentive info {first}` says more; `--model {first}` translates with it.");
-    let _ = writeln!(text, "\n{}", colours.paint(Look::Dim, hint));
+    let _ = writeln!(text, "\n{}", colors.paint(Look::Dim, hint));
     Ok(text)
 }
 

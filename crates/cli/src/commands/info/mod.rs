@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::model::Choice;
 use crate::output::Output;
-use crate::terminal::Colours;
+use crate::terminal::Colors;
 
 /// Arguments of `info`.
 #[derive(Debug, Args)]
@@ -42,13 +42,13 @@ Examples:
 
 /// Shows it.
 pub fn run(args: InfoArgs) -> anyhow::Result<()> {
-    let colours = Colours::of_stdout();
+    let colors = Colors::of_stdout();
     let mut output = Output::stdout();
     match (&args.model, args.json) {
         (None, true) => writeln!(output, "{:#}", built_in::json()?)?,
-        (None, false) => write!(output, "{}", built_in::text(colours)?)?,
+        (None, false) => write!(output, "{}", built_in::text(colors)?)?,
         (Some(model), true) => writeln!(output, "{:#}", Description::of(model)?.json())?,
-        (Some(model), false) => write!(output, "{}", Description::of(model)?.text(colours))?,
+        (Some(model), false) => write!(output, "{}", Description::of(model)?.text(colors))?,
     }
     output.finish()
 }

@@ -5,13 +5,13 @@ use attentive_text::Tokenizer;
 use serde_json::Value;
 
 use super::Description;
-use crate::terminal::{Colours, Look};
+use crate::terminal::{Colors, Look};
 use crate::wording::{bytes, count};
 
 impl Description {
     /// The rows, one a line.
-    pub fn text(&self, colours: Colours) -> String {
-        let mut table = Table::new(colours);
+    pub fn text(&self, colors: Colors) -> String {
+        let mut table = Table::new(colors);
         self.model_rows(&mut table);
         #[cfg(feature = "training")]
         self.training.rows(&mut table);
@@ -76,17 +76,17 @@ impl Description {
 /// Rows of a name and a value.
 pub struct Table {
     text: String,
-    colours: Colours,
+    colors: Colors,
 }
 
 impl Table {
-    fn new(colours: Colours) -> Self {
+    fn new(colors: Colors) -> Self {
         let text = String::new();
-        Self { text, colours }
+        Self { text, colors }
     }
 
     pub fn row(&mut self, name: &str, value: String) {
-        let name = self.colours.paint(Look::Dim, format_args!("{name:<12}"));
+        let name = self.colors.paint(Look::Dim, format_args!("{name:<12}"));
         self.text.push_str(&format!("{name} {value}\n"));
     }
 }

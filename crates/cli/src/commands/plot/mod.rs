@@ -4,7 +4,7 @@
 mod formulas;
 mod training;
 
-use attentive_pictures::colour::Theme;
+use attentive_pictures::color::Theme;
 use attentive_pictures::figure::Figure;
 use clap::{Args, Subcommand};
 

@@ -31,7 +31,7 @@ pub use arguments::ScoreArgs;
 
 use crate::exit::Ending;
 use crate::output::Output;
-use crate::terminal::{Colours, Terminal};
+use crate::terminal::{Colors, Terminal};
 
 /// A system's name and its output.
 struct System {
@@ -322,9 +322,9 @@ fn seed(args: &ScoreArgs) -> anyhow::Result<Seed> {
 }
 
 fn colors() -> report::Colors {
-    match Colours::of_stdout() {
-        Colours::On => report::Colors::On,
-        Colours::Off => report::Colors::Off,
+    match Colors::of_stdout() {
+        Colors::On => report::Colors::On,
+        Colors::Off => report::Colors::Off,
     }
 }
 

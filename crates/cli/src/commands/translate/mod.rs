@@ -1,10 +1,9 @@
 //! `attentive translate`: lines in, exactly as many answers out, in the same order.
 //!
-//! [`input`] gives the lines, [`direction`] finds a model if none was named, the library's translator
+//! [`input`] gives the lines, [`crate::direction`] finds a model if none was named, the library's translator
 //! answers window by window, [`answers`] writes, and [`progress`] shows how far it is.
 
 mod answers;
-mod direction;
 mod input;
 mod progress;
 
@@ -18,14 +17,13 @@ use clap::Args;
 use crate::arguments::{DeviceArg, positive};
 use crate::decoding::notices::Notices;
 use crate::decoding::{ComputeKind, DecodingArgs, LinesArgs, SamplingArgs};
-use crate::exit::Ending;
-use crate::model::Choice;
+use crate::direction::{self, DirectionArgs};
+use crate::model::{Choice, only_for_the_cpu};
 #[cfg(feature = "training")]
 use crate::network::LoadedModel;
 use crate::output::Output;
 use crate::terminal::Terminal;
 use answers::Form;
-use direction::DirectionArgs;
 use input::{Input, InputArgs, Pace};
 use progress::Progress;
 
@@ -88,13 +86,13 @@ several sentences in a line is their mean.";
 /// Translates.
 pub fn run(args: TranslateArgs, terminal: &Terminal) -> anyhow::Result<()> {
     without_huge_pages();
-    let asked = args.asked()?;
+    let asked = args.direction.asked(args.model.as_deref())?;
     let mut input = args.input.open(terminal)?;
     let mut options = args.options(&input);
     let mut answers = Answers::begin(&args, &input, options.window, terminal)?;
     let choice = match asked {
         Some(choice) => choice,
-        None => Choice::BuiltIn(direction::found_out(&mut input, &mut answers)?),
+        None => answers.detect(&mut input)?,
     };
     options.lines = args.lines.of(&choice);
     let (device, compute) = (args.device.device.as_str(), args.decoding.compute);
@@ -112,10 +110,6 @@ pub fn run(args: TranslateArgs, terminal: &Terminal) -> anyhow::Result<()> {
         #[cfg(not(feature = "training"))]
         Choice::Directory(_) => Err(only_for_the_cpu("this build is")),
     }
-}
-
-fn only_for_the_cpu(what: &str) -> anyhow::Error {
-    Ending::Usage(format!("{what} for the CPU: leave out --device")).into()
 }
 
 /// Translating needs little memory in many pieces, and huge pages round each up to two megabytes:
@@ -159,6 +153,21 @@ impl<'a> Answers<'a> {
         })
     }
 
+    /// The model for the language of the first lines, which stay to be read. Blank lines before them are
+    /// answered, as someone may wait for that.
+    fn detect(&mut self, input: &mut Input) -> anyhow::Result<Choice> {
+        let mut text = input.look_ahead();
+        while input.pace == Pace::Line && !text.is_empty() && text.trim().is_empty() {
+            if let Some(line) = input.next() {
+                self.add(&line?.text, &Translation::empty())?;
+            }
+            text = input.look_ahead();
+        }
+        let (model, detected) = direction::detect(&text);
+        self.say(|terminal| direction::tell(model, detected, terminal));
+        Ok(Choice::BuiltIn(model))
+    }
+
     /// Answers all lines.
     fn to<M: SearchModel + Send + Sync>(
         mut self,
@@ -196,14 +205,6 @@ impl<'a> Answers<'a> {
 }
 
 impl TranslateArgs {
-    /// The model that the arguments name; nothing if the text must decide.
-    fn asked(&self) -> Result<Option<Choice>, Ending> {
-        match &self.model {
-            Some(model) => Ok(Some(Choice::of(model))),
-            None => Ok(self.direction.asked()?.map(Choice::BuiltIn)),
-        }
-    }
-
     fn options(&self, input: &Input) -> TranslatorOptions {
         let mut options = self.decoding.options(self.alternatives.unwrap_or(1));
         self.sampling.apply(&mut options.search);

@@ -1,17 +1,15 @@
-//! From which language to which, where no model is named: said by the user, or found out from the text.
+//! From which language to which, where no model is named: said by the user, or detected from the text.
 //!
-//! It is decided once, before the first line is translated; [`super::input`] looks ahead for it.
+//! Used by [`crate::commands`] `translate` and `attention`.
+
+use std::path::Path;
 
 use attentive_models::{ALL, BuiltIn, find};
-use attentive_runtime::translator::Translation;
-use attentive_text::language::{Detected, Language, detect};
-use attentive_text::lines::is_blank;
+use attentive_text::language::{self, Detected, Language};
 use clap::Args;
 
-use super::Answers;
-use super::input::{Input, Pace};
 use crate::exit::Ending;
-use crate::model::built_in_names;
+use crate::model::{Choice, built_in_names};
 use crate::terminal::Terminal;
 
 /// The languages of the built-in models.
@@ -26,17 +24,17 @@ pub struct DirectionArgs {
 }
 
 impl DirectionArgs {
-    /// The model that was asked for; nothing if the text must decide.
-    pub fn asked(&self) -> Result<Option<&'static BuiltIn>, Ending> {
+    /// The model that `--model`, `--from` and `--to` name; nothing if the text must decide.
+    pub fn asked(&self, model: Option<&Path>) -> Result<Option<Choice>, Ending> {
         let Self { from, to } = *self;
-        if from.is_none() && to.is_none() {
-            return Ok(None);
+        if model.is_some() || (from.is_none() && to.is_none()) {
+            return Ok(model.map(Choice::of));
         }
         let fits = |model: &&BuiltIn| {
             from.is_none_or(|from| from == model.from) && to.is_none_or(|to| to == model.to)
         };
         match ALL.iter().find(fits) {
-            Some(model) => Ok(Some(model)),
+            Some(model) => Ok(Some(Choice::BuiltIn(model))),
             None => Err(Ending::Usage(format!(
                 "no built-in model translates like this; there are {}",
                 built_in_names()
@@ -45,25 +43,16 @@ impl DirectionArgs {
     }
 }
 
-/// The model for the language of the first lines, which stay to be read, and says which it is where
-/// that helps. Blank lines before them are answered, as someone may wait for that.
-pub fn found_out(input: &mut Input, answers: &mut Answers<'_>) -> anyhow::Result<&'static BuiltIn> {
-    let mut text = input.look_ahead();
-    while input.pace == Pace::Line && !text.is_empty() && is_blank(&text) {
-        if let Some(line) = input.next() {
-            answers.add(&line?.text, &Translation::empty())?;
-        }
-        text = input.look_ahead();
-    }
-    let detected = detect(&text);
+/// The built-in model for the language of a text, and how sure that language is.
+pub fn detect(text: &str) -> (&'static BuiltIn, Detected) {
+    let detected = language::detect(text);
     let from = detected.language().unwrap_or(ALL[0].from);
     let model = find(from, from.other()).unwrap_or(&ALL[0]);
-    answers.say(|terminal| tell(detected, model, terminal));
-    Ok(model)
+    (model, detected)
 }
 
-/// Says what was found out: a warning if that is not sure, and a note where a person sees it.
-fn tell(detected: Detected, model: &BuiltIn, terminal: &Terminal) {
+/// Says which language was detected: a warning if that is not sure, and a note where a person sees it.
+pub fn tell(model: &BuiltIn, detected: Detected, terminal: &Terminal) {
     let (from, to) = (model.from, model.to);
     match detected {
         Detected::NoWords => {}

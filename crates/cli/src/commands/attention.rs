@@ -1,0 +1,259 @@
+//! `attentive attention`: the attention weights of a model for a sentence, as a picture.
+//!
+//! `attentive-pictures` runs the model ([`Record::of`]) and draws; [`crate::picture`] writes.
+
+use std::path::PathBuf;
+
+use attentive_pictures::color::Theme;
+use attentive_pictures::from_model::Target;
+use attentive_pictures::record::{Kind, Record, Side};
+use attentive_pictures::selection::{Heads, Selection, Unit};
+use attentive_pictures::sheet::Heading;
+use attentive_pictures::{PictureError, json, label, page, sheet, terminal as text};
+use attentive_runtime::cpu::{Compute, CpuModel};
+use attentive_runtime::search::SearchOptions;
+use attentive_text::sentences;
+use attentive_text::special::UNK;
+use clap::{Args, ValueEnum};
+
+use crate::arguments::{DeviceArg, positive};
+use crate::direction::{self, DirectionArgs};
+use crate::exit::Ending;
+use crate::model::{Choice, only_for_the_cpu};
+#[cfg(feature = "training")]
+use crate::network::LoadedModel;
+use crate::picture::PictureArgs;
+use crate::terminal::Terminal;
+use crate::wording::plural;
+
+/// Arguments of `attention`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct AttentionArgs {
+    /// The source sentence
+    sentence: String,
+    /// A model directory, a training run (its best model), or a built-in model (de-en, en-de)
+    /// [default: the built-in model for the language of the sentence]
+    #[arg(long, short, value_name = "MODEL")]
+    model: Option<PathBuf>,
+    #[command(flatten)]
+    direction: DirectionArgs,
+    /// Force the model to write this translation [default: its own]
+    #[arg(long, value_name = "TEXT")]
+    target: Option<String>,
+    /// How to show it [default: by the ending of --out, else terminal]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Which attention [default: all in files, cross in the terminal]
+    #[arg(long, value_enum)]
+    kind: Option<KindName>,
+    /// One layer, from 1 [default: all]
+    #[arg(long, value_name = "N")]
+    layer: Option<usize>,
+    /// One head, from 1 [default: all in files, their mean in the terminal]
+    #[arg(long, value_name = "N", group = "heads")]
+    head: Option<usize>,
+    /// The mean over the heads of each layer
+    #[arg(long, group = "heads")]
+    mean: bool,
+    /// Attention rollout over the layers (Abnar and Zuidema, 2020)
+    #[arg(long, group = "heads")]
+    rollout: bool,
+    /// Merge subwords into words
+    #[arg(long)]
+    words: bool,
+    /// Beam size; 1 is greedy search
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = positive(), conflicts_with = "target")]
+    beam: usize,
+    #[command(flatten)]
+    picture: PictureArgs,
+    #[command(flatten)]
+    device: DeviceArg,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive attention \"Ein kleines Mädchen klettert.\"
+  attentive attention \"A dog runs.\" --out page.html
+  attentive attention --model runs/multi30k \"Ein Hund rennt.\"
+  attentive attention --model runs/multi30k \"Ein Hund rennt.\" --out heads.svg --kind cross
+  attentive attention --model runs/multi30k \"Ein Hund rennt.\" --out one.png --kind cross --layer 3 --head 2
+  attentive attention --model runs/multi30k \"Ein Hund rennt.\" --target \"A dog runs.\" --format json
+
+Rows are queries, columns are keys. In cross-attention the rows are the tokens that are written; in the
+decoder's self-attention they are the tokens that were read, `<s>` first. The sentence goes to the model
+as it stands, as a single sentence. The HTML page needs no network.";
+
+/// Formats of attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Text, in color where the terminal has colors
+    Terminal,
+    /// Heat maps as vector graphics
+    Svg,
+    /// The same as pixels
+    Png,
+    /// An interactive page
+    Html,
+    /// Tokens and weights for other programs
+    Json,
+}
+
+/// Which attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum KindName {
+    /// All three
+    All,
+    /// Encoder self-attention
+    Encoder,
+    /// Decoder self-attention
+    Decoder,
+    /// Cross-attention, from the target to the source
+    Cross,
+}
+
+/// Draws.
+pub fn run(args: AttentionArgs, terminal: &Terminal) -> anyhow::Result<()> {
+    let format = args.picture.format(args.format, Format::Terminal)?;
+    if format == Format::Png {
+        args.picture.refuse_binary_on_terminal()?;
+    }
+    let selection = args.selection(format);
+    let choice = args.choice(terminal)?;
+    let record = args.record(&choice)?;
+    warn_unknown("the sentence", &record.source, terminal);
+    if args.target.is_some() {
+        warn_unknown("the translation", &record.written, terminal);
+    }
+    let heading = Heading {
+        source: record.source_text.clone(),
+        target: record.target_text.clone(),
+        model: choice.name(),
+    };
+    let theme = args.picture.theme(Theme::Light);
+    let sections = selection.of(&record).map_err(usage)?;
+    match format {
+        Format::Terminal => {
+            let maps = text::print(&sections, args.picture.screen());
+            let translation = label::visible(&record.target_text);
+            args.picture.write_text(&format!("{translation}\n\n{maps}"))
+        }
+        Format::Svg => args
+            .picture
+            .write_text(&sheet::draw(&heading, &sections, theme)),
+        Format::Png => {
+            let svg = sheet::draw(&heading, &sections, theme);
+            args.picture.write_png(&svg, terminal)
+        }
+        Format::Html => {
+            let page = page::write(&record, &heading, &selection)?;
+            args.picture.write_text(&page)
+        }
+        Format::Json => {
+            let json = json::write(&record, &sections, &heading.model);
+            args.picture.write_text(&json)
+        }
+    }
+}
+
+impl AttentionArgs {
+    /// The model, named or by the language of the sentence.
+    fn choice(&self, terminal: &Terminal) -> anyhow::Result<Choice> {
+        let asked = self.direction.asked(self.model.as_deref())?;
+        let choice = asked.unwrap_or_else(|| {
+            let (model, detected) = direction::detect(&self.sentence);
+            direction::tell(model, detected, terminal);
+            Choice::BuiltIn(model)
+        });
+        let sentences = sentences::split(&self.sentence).into_iter();
+        let count = sentences.filter(|part| !part.text.is_empty()).count();
+        if matches!(choice, Choice::BuiltIn(_)) && count > 1 {
+            terminal.warn(format_args!(
+                "these are {count} sentences: they are shown as one, while `attentive translate` \
+                 translates each by itself"
+            ));
+        }
+        Ok(choice)
+    }
+
+    /// Runs the model: the runtime's on the CPU, that of `attentive-nn` on other devices.
+    fn record(&self, choice: &Choice) -> anyhow::Result<Record> {
+        let search = match self.beam {
+            1 => SearchOptions::greedy(),
+            size => SearchOptions::beam(size),
+        };
+        let target = match &self.target {
+            Some(text) => Target::Given(text),
+            None => Target::Translation(&search),
+        };
+        let record = match (self.device.device.as_str(), choice) {
+            ("cpu", _) => {
+                let dir = choice.open()?;
+                let model = CpuModel::open(&dir, Compute::Auto)?;
+                Record::of(&model, &dir.tokenizers, &self.sentence, target)
+            }
+            (_, Choice::BuiltIn(_)) => return Err(only_for_the_cpu("built-in models are")),
+            #[cfg(not(feature = "training"))]
+            _ => return Err(only_for_the_cpu("this build is")),
+            #[cfg(feature = "training")]
+            (device, Choice::Directory(path)) => {
+                let model = LoadedModel::open(path, device)?;
+                Record::of(&model.network, &model.tokenizers, &self.sentence, target)
+            }
+        };
+        Ok(record?)
+    }
+
+    fn selection(&self, format: Format) -> Selection {
+        let in_terminal = format == Format::Terminal;
+        let default = if in_terminal {
+            KindName::Cross
+        } else {
+            KindName::All
+        };
+        let heads = match (self.head, self.mean, self.rollout) {
+            (Some(head), _, _) => Heads::One(head),
+            (_, true, _) => Heads::Mean,
+            (_, _, true) => Heads::Rollout,
+            // A terminal has no room for every head of every layer.
+            _ if in_terminal && self.layer.is_none() => Heads::Mean,
+            _ => Heads::All,
+        };
+        Selection {
+            kinds: match self.kind.unwrap_or(default) {
+                KindName::All => Kind::ALL.to_vec(),
+                KindName::Encoder => vec![Kind::Encoder],
+                KindName::Decoder => vec![Kind::Decoder],
+                KindName::Cross => vec![Kind::Cross],
+            },
+            layer: self.layer,
+            heads,
+            unit: if self.words {
+                Unit::Words
+            } else {
+                Unit::Tokens
+            },
+        }
+    }
+}
+
+/// Layers and heads that are not there are wrong usage.
+fn usage(error: PictureError) -> anyhow::Error {
+    match error {
+        PictureError::NoSuchLayer { .. } | PictureError::NoSuchHead { .. } => {
+            Ending::Usage(error.to_string()).into()
+        }
+        other => other.into(),
+    }
+}
+
+/// Warns of words that the model does not know.
+fn warn_unknown(what: &str, side: &Side, terminal: &Terminal) {
+    let unknown = side.tokens.iter().filter(|token| token.id == UNK).count();
+    if unknown > 0 {
+        let words = plural(unknown, "word", "words");
+        terminal.warn(format_args!(
+            "{what} has {words} that the model does not know: it sees <unk>"
+        ));
+    }
+}

@@ -1,0 +1,48 @@
+//! Attention weights and predictions of a given target, by the same kernels that translate.
+//!
+//! All positions of the target go through the decoder together (teacher forcing). Every row is computed as
+//! in a search, so the log-probabilities are those of the search, to the last bit. Neighbors:
+//! [`super::decoder`] runs the pass, [`crate::inspection`] has the types.
+
+use attentive_text::special::{EOS, decoder_input, source_ids};
+
+use super::CpuModel;
+use super::attend::LayerWeights;
+use crate::inspection::{Inspect, Inspection, Prediction};
+
+impl Inspect for CpuModel {
+    fn position_limit(&self) -> Option<usize> {
+        self.config.position_limit()
+    }
+
+    fn inspect(&self, src: &[u32], tgt: &[u32], top: usize) -> Inspection {
+        let src = source_ids(src);
+        let mut encoder = Vec::new();
+        let mut state = self.encoded(&[src], Some(&mut encoder));
+        let mut log_probs = Vec::new();
+        let decoded = self.force(&mut state, &decoder_input(tgt), Some(&mut log_probs));
+        let rows = log_probs.chunks_exact(self.config.tgt_vocab);
+        let predicted = tgt.iter().chain([&EOS]);
+        let heads = |layers: Vec<LayerWeights>| layers.into_iter().map(LayerWeights::into_heads);
+        Inspection {
+            encoder: heads(encoder).collect(),
+            decoder: heads(decoded.self_attention).collect(),
+            cross: heads(decoded.cross_attention).collect(),
+            predictions: rows
+                .zip(predicted)
+                .map(|(row, &token)| Prediction::new(row, token, top))
+                .collect(),
+        }
+    }
+}
+
+impl CpuModel {
+    /// Cross-attention for word alignments, averaged over the heads of the last layer but one: the last
+    /// layer is already busy with the next token.
+    pub(super) fn alignment_weights(&self, src: &[u32], tgt: &[u32]) -> Vec<f32> {
+        let mut state = self.encoded(&[src.to_vec()], None);
+        let decoded = self.force(&mut state, &decoder_input(tgt), None);
+        let layer = decoded.cross_attention.len().saturating_sub(2);
+        decoded.cross_attention[layer].mean()
+    }
+}
