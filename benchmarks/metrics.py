@@ -5,7 +5,7 @@
 What is timed, on both sides: computing only, in a running process, from text in memory to scores. Starting
 Python, importing and reading files are left out; they would only flatter us. Per metric: reading the
 references once and scoring six systems. Significance: paired bootstrap (1,000 samples) and paired
-approximate randomisation (10,000 trials) of BLEU, five systems against a baseline.
+approximate randomization (10,000 trials) of BLEU, five systems against a baseline.
 
 Both sides run as they come: sacreBLEU in one process, ours on all cores (RAYON_NUM_THREADS=1 for one).
 REPEAT sets how often each is measured; medians count. The last line has the ratios.

@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{place:>4}  {picture}");
     }
 
-    println!("\nhow alike place 5 is to every place: its neighbours most, and the same both ways");
+    println!("\nhow alike place 5 is to every place: its neighbors most, and the same both ways");
     for (place, row) in rows.iter().enumerate() {
         let likeness: f32 = row.iter().zip(rows[5]).map(|(a, b)| a * b).sum();
         println!(

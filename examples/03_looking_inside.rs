@@ -14,11 +14,11 @@ use attentive_model::directory::ModelDir;
 use attentive_nn::device;
 use attentive_runtime::cpu::{Compute, CpuModel};
 use attentive_runtime::inspection::Inspect;
-use attentive_runtime::search::{SearchOptions, search};
-use attentive_text::special::EOS;
-use attentive_train::Recipe;
+use attentive_runtime::search::{Request, SearchOptions, search};
+use attentive_text::Tokenizer;
+use attentive_text::special::{decoder_output, source_ids};
 use attentive_train::events::{Event, Observer};
-use attentive_train::trainer::{Session, train};
+use attentive_train::{Recipe, Session, train};
 
 /// Short lines of few letters, and one layer each side: enough to see, quick to learn.
 const RECIPE: &str = r#"
@@ -70,26 +70,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (src, tgt) = (&dir.tokenizers.src, &dir.tokenizers.tgt);
 
     let source = src.encode(&sentence);
-    let found = search(
-        &model,
-        &[[&source[..], &[EOS]].concat()],
-        &SearchOptions::greedy(),
-    );
+    let request = Request::new(source_ids(&source[..]));
+    let found = search(&model, &[request], &SearchOptions::greedy());
     let output = &found[0][0].tokens;
     println!("{sentence}  ->  {}\n", tgt.decode(output));
 
     // Once more with the whole output given (teacher forcing), to have all weights together.
     let inspection = model.inspect(&source, output, 1);
-    let read: Vec<String> = source
-        .iter()
-        .chain([&EOS])
-        .map(|id| src.label(*id))
-        .collect();
-    let written: Vec<String> = output
-        .iter()
-        .chain([&EOS])
-        .map(|id| tgt.label(*id))
-        .collect();
+    let labels = |ids: Vec<u32>, tokenizer: &Tokenizer| -> Vec<String> {
+        ids.into_iter().map(|id| tokenizer.label(id)).collect()
+    };
+    let read = labels(source_ids(source), src);
+    let written = labels(decoder_output(&output[..]), tgt);
     for (layer, heads) in inspection.cross.iter().enumerate() {
         for (head, weights) in heads.iter().enumerate() {
             println!(

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use program::{Folder, attentive, attentive_reading};
 
-/// A run that has learnt to copy, trained once for all tests of this file.
+/// A run that has learned to copy, trained once for all tests of this file.
 fn run() -> &'static str {
     static RUN: OnceLock<String> = OnceLock::new();
     RUN.get_or_init(|| {
@@ -32,6 +32,8 @@ fn run() -> &'static str {
             "data.val_src=val.src",
             "--set",
             "data.val_tgt=val.tgt",
+            "--set",
+            "training.label_smoothing=0.0",
         ];
         let ran = attentive(&arguments);
         assert_eq!(ran.code, 0, "{ran:?}");
@@ -226,6 +228,9 @@ fn evaluation_gives_loss_perplexity_and_bleu() {
     let number = |value: &Value| value.as_f64().expect("a number");
     assert!(number(&json["bleu"]["score"]) > 90.0, "{json}");
     assert!(number(&json["perplexity"]) < 1.5, "{json}");
+    // The recipe has no label smoothing, so the loss is the cross-entropy.
+    let (loss, perplexity) = (number(&json["loss"]), number(&json["perplexity"]));
+    assert!((loss - perplexity.ln()).abs() < 1e-6, "{json}");
 }
 
 #[test]

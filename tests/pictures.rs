@@ -180,6 +180,7 @@ fn what_cannot_be_drawn_is_refused_with_what_could() {
     refused(&["a b", "--layer", "2"], 2, &["no layer 2", "1 to 1"]);
     refused(&["a b", "--head", "0"], 2, &["no head 0", "1 to 2"]);
     refused(&["", "--format", "svg"], 1, &["the sentence is empty"]);
+    refused(&[" \u{a0}"], 1, &["the sentence is empty"]);
     refused(
         &["a b", "--out", "picture.gif"],
         2,

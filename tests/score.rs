@@ -38,6 +38,20 @@ fn json_names_this_program_beside_the_signature() {
 }
 
 #[test]
+fn a_byte_order_mark_counts_as_text_with_a_warning() {
+    for (arguments, stdin, name) in [
+        ("ref.txt -i mark.txt", None, "\"mark.txt\""),
+        ("mark.txt -i b.txt", None, "\"mark.txt\""),
+        ("ref.txt", Some("mark.txt"), "standard input"),
+    ] {
+        let message = String::from_utf8(score(arguments, stdin).stderr).unwrap();
+        let warning = format!("warning: {name} begins with a byte-order mark");
+        assert!(message.contains(&warning), "{arguments}: {message}");
+    }
+    assert!(score("ref.txt -i a.txt", None).stderr.is_empty());
+}
+
+#[test]
 fn a_sentencepiece_model_cuts_the_text_for_bleu() {
     let packed = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../text/tests/fixtures/sentencepiece/unigram.model.gz");

@@ -86,7 +86,7 @@ impl BuiltIn {
     /// The options it is made for: what people type, sentence by sentence.
     pub fn options(&self) -> TranslatorOptions {
         TranslatorOptions {
-            lines: Lines::Typed,
+            lines: Lines::RawText,
             ..TranslatorOptions::default()
         }
     }

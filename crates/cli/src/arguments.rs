@@ -44,9 +44,10 @@ pub struct GlobalArgs {
 impl GlobalArgs {
     /// How much to say.
     pub fn verbosity(&self) -> Verbosity {
-        match self.quiet {
-            true => Verbosity::Quiet,
-            false => Verbosity::Normal,
+        if self.quiet {
+            Verbosity::Quiet
+        } else {
+            Verbosity::Normal
         }
     }
 
@@ -79,10 +80,20 @@ pub fn positive() -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(1..)
 }
 
+#[cfg(feature = "training")]
 fn device_name(name: &str) -> Result<String, String> {
     match attentive_nn::device::parse(name) {
         Ok(_) => Ok(name.to_owned()),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(not(feature = "training"))]
+fn device_name(name: &str) -> Result<String, String> {
+    if name == "cpu" {
+        Ok(name.to_owned())
+    } else {
+        Err("this program was built without training, which leaves the CPU alone".to_owned())
     }
 }
 

@@ -1,20 +1,29 @@
 //! The one binary: parses the command line, hands over to a command, turns the end into an exit code.
 //!
 //! - [`arguments`] is the command line, [`commands`] has a file for each command.
-//! - [`decoding`] turns options into a search, [`model`] a directory or a name into a translator.
-//! - [`output`] writes results, [`picture`] pictures, [`terminal`] talks to the person in front of it, [`progress`] shows
+//! - [`decoding`] turns options into a search, [`model`] a directory or a name into a translator,
+//!   `network` into a network of `attentive-nn`, for other devices than the CPU.
+//! - [`output`] writes results, [`picture`] pictures, [`terminal`] talks to the person in front of it, `progress` shows
 //!   training at work, [`wording`] writes numbers the way people read them.
-//! - [`interrupt`] listens for Ctrl-C, [`exit`] says what the exit codes mean.
+//! - `interrupt` listens for Ctrl-C, [`exit`] says what the exit codes mean, [`allocator`] is for speed.
+//!
+//! Without the feature `training` there are no commands that train or need a network on Burn, and no other
+//! devices: the rest builds in a minute or two.
 
+mod allocator;
 mod arguments;
 mod commands;
 mod decoding;
 mod direction;
 mod exit;
+#[cfg(feature = "training")]
 mod interrupt;
 mod model;
+#[cfg(feature = "training")]
+mod network;
 mod output;
 mod picture;
+#[cfg(feature = "training")]
 mod progress;
 mod terminal;
 mod wording;
@@ -26,21 +35,8 @@ use clap::Parser;
 use arguments::Cli;
 use terminal::Terminal;
 
-/// Training allocates and frees the same large tensors all the time. This allocator keeps them, once
-/// [`keep_pages`] has told it to: page faults cost an eighth of a training step otherwise.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// Lets the allocator keep freed pages instead of giving them back to the system.
-fn keep_pages() {
-    // `mi_option_purge_delay` of mimalloc 3; the bindings do not name it yet. -1: never.
-    const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
-    // SAFETY: sets an integer inside the allocator; allowed at any time.
-    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, -1) };
-}
-
 fn main() -> ExitCode {
-    keep_pages();
+    allocator::keep_pages();
     let arguments = commands::score::flags::expand(std::env::args_os());
     let Cli { global, command } = Cli::parse_from(arguments);
     let terminal = Terminal::new(global.verbosity());

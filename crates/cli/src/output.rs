@@ -1,14 +1,14 @@
 //! Where results go: standard output, or a file that appears only when it is complete.
 //!
-//! A file is written beside its place and renamed at the end, so that a command that fails half way
-//! leaves the old file, or none. Devices and pipes (`/dev/null`) are written to directly.
+//! A command that fails half way leaves the old file, or none ([`DurableFile`]). Devices and pipes
+//! (`/dev/null`) are written to directly.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use attentive_train::durable;
+use attentive_model::durable::DurableFile;
 
 /// Where results go.
 pub enum Output {
@@ -21,9 +21,12 @@ pub enum Output {
 /// A file that is being written.
 pub struct FileOutput {
     target: PathBuf,
-    /// The file that becomes the target, unless the target is a device.
-    aside: Option<PathBuf>,
-    file: BufWriter<File>,
+    writer: Writer,
+}
+
+enum Writer {
+    File(DurableFile),
+    Device(BufWriter<File>),
 }
 
 impl Output {
@@ -64,68 +67,65 @@ impl FileOutput {
         }
         if target.exists() && !target.is_file() {
             let file = File::create(&target).with_context(|| format!("cannot write {shown}"))?;
-            return Ok(Self {
-                target,
-                aside: None,
-                file: BufWriter::new(file),
-            });
+            let writer = Writer::Device(BufWriter::new(file));
+            return Ok(Self { target, writer });
         }
         if let Some(folder) = target.parent() {
             fs::create_dir_all(folder)
                 .with_context(|| format!("cannot write {shown}: no folder can be made for it"))?;
         }
-        let aside = durable::aside(&target);
-        let file = File::create(&aside).with_context(|| format!("cannot write {shown}"))?;
-        Ok(Self {
-            target,
-            aside: Some(aside),
-            file: BufWriter::new(file),
-        })
+        let file = DurableFile::create(&target).with_context(|| format!("cannot write {shown}"))?;
+        let writer = Writer::File(file);
+        Ok(Self { target, writer })
     }
 
-    fn finish(mut self) -> anyhow::Result<()> {
-        let flushed = self.file.flush().map_err(|error| self.named(error));
-        flushed?;
-        if let Some(aside) = self.aside.take()
-            && let Err(error) = fs::rename(&aside, &self.target)
-        {
-            let _ = fs::remove_file(&aside);
-            return Err(self.named(error).into());
+    fn writer(&mut self) -> &mut dyn Write {
+        match &mut self.writer {
+            Writer::File(file) => file,
+            Writer::Device(file) => file,
         }
-        Ok(())
     }
 
-    /// The same error, with the file's name.
-    fn named(&self, error: io::Error) -> io::Error {
-        let message = format!("cannot write {}: {error}", self.target.display());
-        io::Error::new(error.kind(), message)
+    fn finish(self) -> anyhow::Result<()> {
+        let written = match self.writer {
+            Writer::File(file) => file.commit(),
+            Writer::Device(mut file) => file.flush(),
+        };
+        Ok(written.map_err(|error| named(&self.target, error))?)
     }
 }
 
-impl Drop for FileOutput {
-    fn drop(&mut self) {
-        if let Some(aside) = &self.aside {
-            let _ = fs::remove_file(aside);
-        }
-    }
+/// The same error, with the file's name.
+fn named(target: &Path, error: io::Error) -> io::Error {
+    let message = format!("cannot write {}: {error}", target.display());
+    io::Error::new(error.kind(), message)
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Stdout(stdout) => stdout.write(bytes),
-            Self::File(output) => output
-                .file
-                .write(bytes)
-                .map_err(|error| output.named(error)),
+            Self::File(output) => output.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Stdout(stdout) => stdout.flush(),
-            Self::File(output) => output.file.flush().map_err(|error| output.named(error)),
+            Self::File(output) => output.flush(),
         }
+    }
+}
+
+impl Write for FileOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.writer().write(bytes);
+        written.map_err(|error| named(&self.target, error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.writer().flush();
+        flushed.map_err(|error| named(&self.target, error))
     }
 }
 

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use attentive_nn::ops::Precision;
 use attentive_train::Recipe;
 use attentive_train::events::{Event, Observer, Sample, Started, StepReport, ValidationReport};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -80,17 +81,17 @@ impl<'t> TrainingProgress<'t> {
     }
 
     fn started(&mut self, started: &Started) {
-        let (src, tgt) = started.vocabularies;
         let (parameters, padding) = (count(started.parameters), 100.0 * started.padding);
         self.say(format_args!("run         {}", started.run.display()));
-        self.say(format_args!("training    {}", started.train));
-        if started.val.read > 0 {
-            self.say(format_args!("validation  {}", started.val));
+        for (name, line) in &started.description {
+            self.say(format_args!("{name:<11} {line}"));
         }
+        let precision = match started.precision {
+            Precision::F32 => "f32",
+            Precision::Bf16 => "bf16",
+        };
         self.say(format_args!(
-            "model       {parameters} parameters, vocabularies of {} and {}",
-            count(src),
-            count(tgt)
+            "model       {parameters} parameters, matrix products in {precision}"
         ));
         self.say(format_args!(
             "epoch       {} batches, {padding:.1}% padding",
@@ -166,18 +167,20 @@ impl<'t> TrainingProgress<'t> {
 
     fn validated(&self, report: &ValidationReport) {
         let colours = self.terminal.colours();
-        let bleu = report
-            .bleu
-            .map(|bleu| format!("  BLEU {bleu:.2}"))
-            .unwrap_or_default();
-        let best = match report.improved {
-            true => colours.paint(Look::Green, "  best so far"),
-            false => String::new(),
+        let metric = |(name, value): &(&str, f64)| match *name {
+            "bleu" => format!("  BLEU {value:.2}"),
+            name => format!("  {name} {value:.3}"),
+        };
+        let metrics: String = report.metrics.iter().map(metric).collect();
+        let best = if report.improved {
+            colours.paint(Look::Green, "  best so far")
+        } else {
+            String::new()
         };
         let seconds = duration(report.seconds);
         self.say(format_args!(
-            "validation  loss {:.4}  perplexity {:.3}{bleu}  after {seconds}{best}",
-            report.loss, report.perplexity
+            "validation  loss {:.4}{metrics}  after {seconds}{best}",
+            report.loss
         ));
         for Sample {
             source,

@@ -7,6 +7,10 @@
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
+use anstream::stream::RawStream;
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
+
 /// How much to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verbosity {
@@ -49,11 +53,11 @@ pub struct Terminal {
 impl Terminal {
     /// The terminal of this process.
     pub fn new(verbosity: Verbosity) -> Self {
-        let is_terminal = io::stderr().is_terminal();
+        let stderr = io::stderr();
         Self {
             verbosity,
-            colours: Colours::for_stream(is_terminal),
-            is_terminal,
+            colours: Colours::for_stream(&stderr),
+            is_terminal: stderr.is_terminal(),
         }
     }
 
@@ -94,28 +98,28 @@ impl Terminal {
 impl Colours {
     /// For results on standard output.
     pub fn of_stdout() -> Self {
-        Self::for_stream(io::stdout().is_terminal())
+        Self::for_stream(&io::stdout())
     }
 
-    fn for_stream(is_terminal: bool) -> Self {
-        let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        match is_terminal && !set("NO_COLOR") && !dumb {
-            true => Colours::On,
-            false => Colours::Off,
+    /// As `anstream` decides: terminals that have colors, unless `NO_COLOR` or the like says otherwise.
+    fn for_stream(stream: &impl RawStream) -> Self {
+        if AutoStream::choice(stream) == ColorChoice::Never {
+            Colours::Off
+        } else {
+            Colours::On
         }
     }
 
     /// The text with a look, where looks are shown.
     pub fn paint(self, look: Look, text: impl fmt::Display) -> String {
-        let code = match look {
-            Look::Dim => "2",
-            Look::Red => "1;31",
-            Look::Green => "32",
-            Look::Yellow => "1;33",
+        let style = match look {
+            Look::Dim => Style::new().dimmed(),
+            Look::Red => AnsiColor::Red.on_default().bold(),
+            Look::Green => AnsiColor::Green.on_default(),
+            Look::Yellow => AnsiColor::Yellow.on_default().bold(),
         };
         match self {
-            Colours::On => format!("\x1b[{code}m{text}\x1b[0m"),
+            Colours::On => format!("{style}{text}{style:#}"),
             Colours::Off => text.to_string(),
         }
     }
@@ -129,6 +133,5 @@ mod tests {
     fn plain_text_stays_plain() {
         assert_eq!(Colours::Off.paint(Look::Red, "x"), "x");
         assert_eq!(Colours::On.paint(Look::Dim, "x"), "\x1b[2mx\x1b[0m");
-        assert_eq!(Colours::for_stream(false), Colours::Off);
     }
 }

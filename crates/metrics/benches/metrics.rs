@@ -70,7 +70,7 @@ fn compute(
     let mut values = Vec::new();
     for test in [
         PairedTest::Bootstrap { samples: 1000 },
-        PairedTest::Randomisation {
+        PairedTest::Randomization {
             trials: 10_000,
             confidence: None,
         },

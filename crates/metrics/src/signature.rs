@@ -15,7 +15,7 @@ pub const PROGRAM: &str = concat!("attentive ", env!("CARGO_PKG_VERSION"));
 pub struct Signature {
     references: Option<usize>,
     bootstrap: Option<usize>,
-    randomisation: Option<usize>,
+    randomization: Option<usize>,
     seed: Option<String>,
     settings: Vec<Setting>,
 }
@@ -58,7 +58,7 @@ impl Signature {
         Self {
             references,
             bootstrap: None,
-            randomisation: None,
+            randomization: None,
             seed: None,
             settings,
         }
@@ -70,9 +70,9 @@ impl Signature {
         self
     }
 
-    /// Adds the number of trials of approximate randomisation.
-    pub fn with_randomisation(mut self, trials: usize) -> Self {
-        self.randomisation = Some(trials);
+    /// Adds the number of trials of approximate randomization.
+    pub fn with_randomization(mut self, trials: usize) -> Self {
+        self.randomization = Some(trials);
         self
     }
 
@@ -96,7 +96,7 @@ impl Signature {
         if let Some(samples) = self.bootstrap {
             entries.push(("bs", samples.to_string()));
         }
-        if let Some(trials) = self.randomisation {
+        if let Some(trials) = self.randomization {
             entries.push(("ar", trials.to_string()));
         }
         if let Some(seed) = &self.seed {

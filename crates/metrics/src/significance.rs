@@ -1,6 +1,6 @@
 //! Is one system better than another, or is it chance? Confidence intervals and paired tests.
 //!
-//! Bootstrap resampling (Koehn, 2004) draws segments with replacement; approximate randomisation (Riezler
+//! Bootstrap resampling (Koehn, 2004) draws segments with replacement; approximate randomization (Riezler
 //! and Maxwell, 2005) swaps segments between the baseline and a system. Draws, sums and roundings are
 //! sacreBLEU's, so p-values and intervals are the same for the same seed.
 
@@ -31,8 +31,8 @@ pub enum PairedTest {
         /// How many samples are drawn.
         samples: usize,
     },
-    /// Paired approximate randomisation.
-    Randomisation {
+    /// Paired approximate randomization.
+    Randomization {
         /// How many times segments are swapped.
         trials: usize,
         /// Bootstrap samples for a confidence interval beside, if wanted.
@@ -135,10 +135,10 @@ fn test_metric(
             bootstrap_results(scorer, &tables, &scores, samples, seed),
             signature.with_bootstrap(samples),
         ),
-        PairedTest::Randomisation { trials, confidence } => {
-            let signature = signature.with_randomisation(trials);
+        PairedTest::Randomization { trials, confidence } => {
+            let signature = signature.with_randomization(trials);
             let results =
-                randomisation_results(scorer, &tables, &scores, (trials, confidence), seed);
+                randomization_results(scorer, &tables, &scores, (trials, confidence), seed);
             (
                 results,
                 match confidence {
@@ -176,7 +176,7 @@ fn bootstrap_results(
     drawn.iter().enumerate().map(result).collect()
 }
 
-fn randomisation_results(
+fn randomization_results(
     scorer: &dyn Scorer,
     tables: &[&Statistics],
     scores: &[f64],
@@ -227,9 +227,10 @@ impl Samples {
         let single = samples.iter().all(|sample| sample.single);
         Self {
             values: samples.iter().map(|sample| sample.value).collect(),
-            precision: match single {
-                true => Arithmetic::Float32,
-                false => Arithmetic::Python,
+            precision: if single {
+                Arithmetic::Float32
+            } else {
+                Arithmetic::Python
             },
         }
     }

@@ -52,7 +52,7 @@ impl Statistics {
 /// The numbers in which Python would do the sum, because roundings differ between them.
 ///
 /// sacreBLEU scores a corpus with Python's own numbers, resamples with numpy's 32-bit floats and
-/// randomises with numpy's 64-bit integers. Scores equal to the last digit need the same roundings; they
+/// randomizes with numpy's 64-bit integers. Scores equal to the last digit need the same roundings; they
 /// follow numpy 2, in which a Python number joins an array's type (NEP 50).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arithmetic {
@@ -60,7 +60,7 @@ pub enum Arithmetic {
     Python,
     /// numpy's 32-bit floats: bootstrap resampling.
     Float32,
-    /// numpy's 64-bit integers, counts cannot hold fractions: approximate randomisation.
+    /// numpy's 64-bit integers, counts cannot hold fractions: approximate randomization.
     Int64,
 }
 

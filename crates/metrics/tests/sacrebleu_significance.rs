@@ -101,7 +101,7 @@ fn check_tests(data: &Value, references: &str, tests: &str) {
         let samples = expected["samples"].as_u64().unwrap() as usize;
         let test = match expected["test"].as_str().unwrap() {
             "bs" => PairedTest::Bootstrap { samples },
-            _ => PairedTest::Randomisation {
+            _ => PairedTest::Randomization {
                 trials: samples,
                 confidence: expected["confidence"]
                     .as_u64()
@@ -128,14 +128,13 @@ fn check_tests(data: &Value, references: &str, tests: &str) {
                 // Ties among sums of fractions fall as the machine's BLAS library rounds them.
                 let rounding_decides = tests == "varying_tests"
                     && column["metric"] == "TER"
-                    && matches!(test, PairedTest::Randomisation { .. });
+                    && matches!(test, PairedTest::Randomization { .. });
                 if let Some(p_value) = result.p_value {
                     let said = expected[1].as_f64().unwrap();
-                    match rounding_decides {
-                        true => {
-                            assert!((p_value - said).abs() < 0.05, "{label}: {p_value}, {said}")
-                        }
-                        false => close(p_value, said, &format!("{label} p-value")),
+                    if rounding_decides {
+                        assert!((p_value - said).abs() < 0.05, "{label}: {p_value}, {said}");
+                    } else {
+                        close(p_value, said, &format!("{label} p-value"));
                     }
                 }
                 let pair = result.confidence.map(|c| (c.mean, c.half_width));

@@ -49,7 +49,7 @@ fn six_systems_differ_as_significantly_as_sacrebleu_says() {
     for expected in wmt17.expected["tests"].as_array().unwrap() {
         let test = match expected["test"].as_str().unwrap() {
             "bs" => PairedTest::Bootstrap { samples: 1000 },
-            _ => PairedTest::Randomisation {
+            _ => PairedTest::Randomization {
                 trials: 10_000,
                 confidence: None,
             },

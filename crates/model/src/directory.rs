@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use attentive_text::Tokenizer;
 
 use crate::config::{self, TransformerConfig};
+use crate::durable;
 use crate::error::{ModelError, Result};
 use crate::weights::{Values, Weights};
 
@@ -213,7 +214,9 @@ impl Tokenizers {
             (vec![(SRC, &self.src), (TGT, &self.tgt)], vec![SHARED])
         };
         for (name, tokenizer) in wanted {
-            tokenizer.save(dir.join(name))?;
+            let path = dir.join(name);
+            let written = durable::write(&path, &tokenizer.to_bytes()?);
+            written.map_err(ModelError::io("write", &path))?;
         }
         for path in unwanted
             .into_iter()

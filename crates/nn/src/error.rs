@@ -13,31 +13,7 @@ pub enum NnError {
         /// What would have worked.
         available: String,
     },
-    /// A parameter of the model is missing in the file.
-    #[error(
-        "{file}: no tensor `{name}`, which this architecture needs; config.json and model.safetensors do not belong together"
-    )]
-    MissingTensor {
-        /// The weights file.
-        file: String,
-        /// The parameter's name.
-        name: String,
-    },
-    /// A parameter has another shape in the file than in the model.
-    #[error(
-        "{file}: tensor `{name}` has shape {found:?}, the architecture in config.json needs {expected:?}"
-    )]
-    WrongShape {
-        /// The weights file.
-        file: String,
-        /// The parameter's name.
-        name: String,
-        /// What the architecture asks for.
-        expected: Vec<usize>,
-        /// What the file holds.
-        found: Vec<usize>,
-    },
-    /// Reading the model directory failed.
+    /// The model directory cannot be read, or its weights do not fit its configuration.
     #[error(transparent)]
     Model(#[from] ModelError),
 }

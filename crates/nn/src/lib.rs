@@ -1,19 +1,29 @@
-//! Attention blocks and Transformer models on Burn, for any device Burn knows.
+//! Attention, layers and model families on Burn, for any device that Burn has.
 //!
-//! Neighbours on the data path: `attentive-runtime` gives the architecture ([`TransformerConfig`]) and the
-//! search trait that [`Transformer`] implements; `attentive-train` feeds batches to it.
-//! Read in this order: [`models::transformer`], [`attention`], [`layers`].
+//! ```text
+//! attentive-model: config, weights --> models --> layers, attention --> ops --> logits, loss, gradients
+//! attentive-train: batches, Pass   -----^  |
+//! attentive-runtime: search <--------------+  (SearchModel)
+//! ```
 //!
-//! [`TransformerConfig`]: attentive_model::config::TransformerConfig
-//! [`Transformer`]: models::transformer::Transformer
+//! - [`models`]: the families; [`models::transformer`] is the encoder-decoder of the paper. Start here.
+//! - [`attention`]: scaled dot-product attention, the multi-head layer around it, the key-value cache.
+//! - [`layers`]: embeddings, positions, linear maps, normalization, and the block that families are built of.
+//! - [`ops`]: operations with a fused CPU form; also the loss, the optimizer's arithmetic and how to add one.
+//! - [`pass`]: how one forward pass is done: dropout, precision, whether attention weights are returned.
+//! - [`mask`]: which positions are hidden from which; the one place where masks are made.
+//! - [`init`], [`random`]: first weights and dropout from a seed, without a hidden generator.
+//! - [`parameters`]: a model's parameters by name, for saving, loading, optimizing and averaging.
+//! - [`device`]: from the name of a device to a Burn device. [`error`]: the one error type.
 
 pub mod attention;
 pub mod device;
 pub mod error;
+pub mod init;
 pub mod layers;
 pub mod mask;
 pub mod models;
-pub mod noise;
 pub mod ops;
 pub mod parameters;
 pub mod pass;
+pub mod random;

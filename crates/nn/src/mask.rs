@@ -1,19 +1,19 @@
-//! Who may look at whom: the one place where masks are made.
+//! Attention masks: which keys are hidden from which queries. The one place where masks are made.
 //!
 //! Polarity, stated once: **`true` means hidden**. A mask broadcasts over heads, so it has the shape
-//! `[batch or 1, 1, query_len or 1, key_len]`. Neighbours: the models build masks from token ids,
+//! `[batch or 1, 1, query_len or 1, key_len]`. Neighbors: the models build masks from token ids,
 //! [`crate::attention`] applies them.
 
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 
-/// What the keys' side of an attention hides from its queries.
+/// Which keys are hidden from which queries.
 #[derive(Debug, Clone)]
 #[expect(
     clippy::large_enum_variant,
     reason = "a mask lives as long as a pass; boxing it would cost more than it saves"
 )]
 pub enum Mask {
-    /// Everybody sees everything: one sentence without padding.
+    /// Nothing is hidden: one sentence without padding.
     Open,
     /// The positions marked `true` are hidden, `[batch or 1, 1, query_len or 1, key_len]`.
     Hidden(Tensor<4, Bool>),

@@ -1,7 +1,7 @@
-//! A model's parameters by name: for saving, loading, optimising and averaging them.
+//! A model's parameters by name: for saving, loading, optimizing and averaging them.
 //!
 //! Names are the paths of the fields, `encoder.layers.0.self_attention.query.weight`, and stand in
-//! the weights file as they are. Neighbours: the models; `attentive-train`'s optimiser and checkpoints.
+//! the weights file as they are. Neighbors: the models; `attentive-train`'s optimizer and checkpoints.
 
 use std::collections::BTreeMap;
 

@@ -1,49 +1,54 @@
-//! How a forward pass is to be done: with which noise, and whether attention weights are wanted.
+//! How a forward pass is done: with which dropout, in which precision, and whether attention weights are
+//! returned.
 //!
-//! A value of the caller's, handed down through the model; no layer has a mode of its own.
+//! A value that the caller passes down through the model; no layer has a mode of its own.
 
-use crate::noise::Noise;
+use crate::{ops::Precision, random::Keys};
 
 /// One forward pass.
 #[derive(Debug, Clone)]
 pub struct Pass {
-    /// What dropout draws from.
-    pub noise: Noise,
-    /// Whether attention weights come back.
+    /// What dropout draws its masks from; none outside of training, where nothing is dropped.
+    pub dropout: Option<Keys>,
+    /// Whether attention weights are returned.
     pub weights: Weights,
+    /// Of matrix products with weights, and of their backward pass.
+    pub precision: Precision,
 }
 
-/// Whether attention weights come back.
+/// Whether attention weights are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weights {
-    /// They are never put together, which is faster.
+    /// They are not, which is faster.
     Discard,
-    /// They come back in the output, of every layer and head.
+    /// They are, of every layer and head.
     Return,
 }
 
 impl Pass {
-    /// Translating and judging: no noise, no weights.
+    /// Translation and evaluation: no dropout, no weights, f32.
     pub fn evaluation() -> Self {
         Self {
-            noise: Noise::off(),
+            dropout: None,
             weights: Weights::Discard,
+            precision: Precision::F32,
         }
     }
 
-    /// Looking inside: no noise, all attention weights.
+    /// Inspection: no dropout, all attention weights, f32.
     pub fn inspection() -> Self {
         Self {
-            noise: Noise::off(),
             weights: Weights::Return,
+            ..Self::evaluation()
         }
     }
 
-    /// Batch number `batch` of a run with this seed.
-    pub fn training(seed: u64, batch: u64) -> Self {
+    /// Batch number `batch` of a training run with this seed.
+    pub fn training(seed: u64, batch: u64, precision: Precision) -> Self {
         Self {
-            noise: Noise::for_batch(seed, batch),
-            weights: Weights::Discard,
+            dropout: Some(Keys::new(seed, batch)),
+            precision,
+            ..Self::evaluation()
         }
     }
 }

@@ -6,7 +6,7 @@ use attentive_nn::models::transformer::Transformer;
 use attentive_nn::parameters;
 use attentive_runtime::cpu::{Compute, CpuModel, Isa, quantize};
 use attentive_runtime::inspection::{Inspect, Inspection};
-use attentive_runtime::search::{Method, SearchModel, SearchOptions, search};
+use attentive_runtime::search::{Method, Request, SearchModel, SearchOptions, search};
 use attentive_text::special::{BOS, EOS};
 use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
 use burn::tensor::Device;
@@ -223,17 +223,17 @@ fn batches_and_their_order_change_no_bit() {
             let model = saved.cpu(compute);
             for method in [Method::Greedy, Method::Beam { size: 3 }] {
                 let options = options(method);
-                let mut many: Vec<Vec<u32>> = Vec::new();
+                let mut many: Vec<Request> = Vec::new();
                 for copy in 0..6 {
                     many.extend(sources().into_iter().map(|mut source| {
                         source[0] = 4 + copy;
-                        source
+                        Request::new(source)
                     }));
                 }
                 let together = search(&model, &many, &options);
                 let alone: Vec<_> = many
                     .iter()
-                    .flat_map(|one| search(&model, std::slice::from_ref(one), &options))
+                    .flat_map(|one| search(&model, &[one], &options))
                     .collect();
                 assert_eq!(together, alone, "{config:?}");
                 many.reverse();
@@ -363,19 +363,27 @@ fn alignments_use_the_mean_over_the_heads_of_the_last_layer_but_one() {
     }
 }
 
+/// How the CPU runtime and the Burn model refuse a damaged model.
+fn refusals(saved: &Saved, compute: Compute) -> [String; 2] {
+    let dir = saved.dir();
+    let cpu = CpuModel::open(&dir, compute).expect_err("damaged");
+    let file = dir.path.join("model.safetensors");
+    let burn = Transformer::load(&dir.config, &file, &Device::flex()).expect_err("damaged");
+    [cpu.to_string(), burn.to_string()]
+}
+
 #[test]
 fn missing_and_misshapen_tensors_are_named_with_the_remedy() {
     let config = architectures().remove(0);
     let names = parameters::export(&Transformer::new(&config, 5, &Device::flex()));
     for (name, shape, _) in &names {
         let without = Saved::with(&config, |other| other != name, |_, _| {});
-        let message = CpuModel::open(&without.dir(), Compute::Auto)
-            .expect_err("incomplete")
-            .to_string();
-        assert!(
-            message.contains(&format!("no tensor `{name}`")),
-            "{message}"
-        );
+        for message in refusals(&without, Compute::Auto) {
+            assert!(
+                message.contains(&format!("no tensor `{name}`")),
+                "{message}"
+            );
+        }
         let other: Vec<usize> = shape
             .iter()
             .product::<usize>()
@@ -396,17 +404,16 @@ fn missing_and_misshapen_tensors_are_named_with_the_remedy() {
                 }
             },
         );
-        let message = CpuModel::open(&turned.dir(), Compute::Int8)
-            .expect_err("misshapen")
-            .to_string();
-        assert!(
-            message.contains(&format!("tensor `{name}` has shape")),
-            "{message}"
-        );
-        assert!(
-            message.contains(&format!("expected {shape:?}")),
-            "{message}"
-        );
+        for message in refusals(&turned, Compute::Int8) {
+            assert!(
+                message.contains(&format!("tensor `{name}` has shape")),
+                "{message}"
+            );
+            assert!(
+                message.contains(&format!("expected {shape:?}")),
+                "{message}"
+            );
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use attentive_nn::{
     parameters,
     pass::Pass,
 };
-use attentive_runtime::search::{SearchModel, SearchOptions, search};
+use attentive_runtime::search::{Request, SearchModel, SearchOptions, search};
 use attentive_text::special::{BOS, EOS, PAD};
 use burn::tensor::{Device, Tensor, TensorData};
 
@@ -73,7 +73,7 @@ fn padding_does_not_change_outputs() {
             let hidden = model
                 .decode(pad_rows(&[tgt], &device), &memory, pass)
                 .hidden;
-            floats(model.log_probs(hidden.narrow(1, 0, 3)))
+            floats(model.log_probs(hidden.narrow(1, 0, 3), pass))
         };
         let plain = run(vec![5, 6, 7, EOS], vec![BOS, 8, 9], pass);
         let padded = run(
@@ -98,7 +98,7 @@ fn cached_steps_match_full_forward() {
             &memory,
             &mut Pass::evaluation(),
         );
-        let full = floats(model.log_probs(full.hidden)); // [2, 4, 23]
+        let full = floats(model.log_probs(full.hidden, &Pass::evaluation())); // [2, 4, 23]
         let mut state = SearchModel::start(&model, &sources);
         for (position, tokens) in targets[0].iter().zip(&targets[1]).enumerate() {
             let mut step = Vec::new();
@@ -129,11 +129,11 @@ fn the_future_is_never_seen() {
 #[test]
 fn batched_matches_single() {
     let model = model(&config());
-    let sources = vec![vec![5, 6, 7, 8, 9, EOS], vec![11, EOS], vec![4, 4, 5, EOS]];
+    let sources = [vec![5, 6, 7, 8, 9, EOS], vec![11, EOS], vec![4, 4, 5, EOS]].map(Request::new);
     for options in [SearchOptions::greedy(), SearchOptions::beam(4)] {
         let batched = search(&model, &sources, &options);
         for (source, together) in sources.iter().zip(&batched) {
-            let alone = &search(&model, std::slice::from_ref(source), &options)[0];
+            let alone = &search(&model, &[source], &options)[0];
             assert_eq!(alone[0].tokens, together[0].tokens);
             assert!((alone[0].score - together[0].score).abs() < 1e-4);
         }
@@ -143,7 +143,7 @@ fn batched_matches_single() {
 #[test]
 fn beam_of_one_is_greedy_with_the_real_model() {
     let model = model(&config());
-    let sources = vec![vec![5, 6, 7, 8, 9, EOS], vec![11, EOS]];
+    let sources = [vec![5, 6, 7, 8, 9, EOS], vec![11, EOS]].map(Request::new);
     let greedy = search(&model, &sources, &SearchOptions::greedy());
     let beam = search(&model, &sources, &SearchOptions::beam(1));
     for (g, b) in greedy.iter().zip(&beam) {

@@ -59,10 +59,11 @@ fn check_pass(fixture: &Fixture, model: &Transformer, tying: Tying, mut pass: Pa
     if let Some(weights) = decoded.cross_weights.last() {
         fixture.compare("output.cross_attention", weights.clone());
     }
-    fixture.compare("output.log_probs", model.log_probs(decoded.hidden.clone()));
+    let log_probs = model.log_probs(decoded.hidden.clone(), pass);
+    fixture.compare("output.log_probs", log_probs);
 
     let rows = batch * (tgt_len - 1);
-    let logits = model.logits(decoded.hidden).reshape([rows, 17]);
+    let logits = model.logits(decoded.hidden, pass).reshape([rows, 17]);
     let targets: Vec<u32> = tgt
         .narrow(1, 1, tgt_len - 1)
         .into_data()

@@ -6,9 +6,10 @@
 
 use attentive_model::Tokenizers;
 use attentive_runtime::inspection::{Inspect, Prediction};
-use attentive_runtime::search::{SearchOptions, search};
+use attentive_runtime::search::{Request, SearchOptions, search};
 use attentive_text::Tokenizer;
-use attentive_text::special::{BOS, EOS};
+use attentive_text::lines::is_blank;
+use attentive_text::special::{decoder_input, decoder_output, source_ids};
 
 use crate::error::{PictureError, Result};
 use crate::map::Map;
@@ -41,7 +42,7 @@ impl Record {
         let limit = model.position_limit().unwrap_or(MAX_TOKENS);
         let limit = limit.min(MAX_TOKENS) - 1;
         let src_ids = src.encode(sentence);
-        if sentence.trim().is_empty() || src_ids.is_empty() {
+        if is_blank(sentence) || src_ids.is_empty() {
             return Err(PictureError::EmptySentence);
         }
         refuse_long("the sentence", src_ids.len(), limit)?;
@@ -54,9 +55,9 @@ impl Record {
         let inspection = model.inspect(&src_ids, &tgt_ids, CANDIDATES);
         let (src_len, tgt_len) = (src_ids.len() + 1, tgt_ids.len() + 1);
         Record {
-            source: Side::new(src, &[&src_ids[..], &[EOS]].concat()),
-            read: Side::new(tgt, &[&[BOS], &tgt_ids[..]].concat()),
-            written: Side::new(tgt, &[&tgt_ids[..], &[EOS]].concat()),
+            source: Side::new(src, &source_ids(&src_ids[..])),
+            read: Side::new(tgt, &decoder_input(&tgt_ids)),
+            written: Side::new(tgt, &decoder_output(&tgt_ids[..])),
             encoder: maps(inspection.encoder, src_len, src_len)?,
             decoder: maps(inspection.decoder, tgt_len, tgt_len)?,
             cross: maps(inspection.cross, tgt_len, src_len)?,
@@ -95,7 +96,7 @@ fn translated(
     let mut options = options.clone();
     let cap = &mut options.max_length.cap;
     *cap = Some(cap.map_or(limit, |cap| cap.min(limit)));
-    let found = search(model, &[[src, &[EOS]].concat()], &options);
+    let found = search(model, &[Request::new(source_ids(src))], &options);
     let best = found.into_iter().flatten().next();
     best.map(|hypothesis| hypothesis.tokens).unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! The history of a training run, as `metrics.jsonl` tells it.
 //!
-//! Written by `attentive-train` (its `metrics_log.rs`), also while it is read here: a last line without
+//! Written by `attentive-train` (its `run/log.rs`), also while it is read here: a last line without
 //! an end is one that is being written. Neighbor: [`crate::plots::training`] draws it.
 
 use std::fs;

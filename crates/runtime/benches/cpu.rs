@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use attentive_model::ModelDir;
 use attentive_runtime::cpu::{Compute, CpuModel};
-use attentive_runtime::search::{Method, SearchOptions, search};
-use attentive_text::special::EOS;
+use attentive_runtime::search::{Method, Request, SearchOptions, search};
+use attentive_text::special::source_ids;
 
 fn main() {
     let arguments: Vec<String> = std::env::args()
@@ -27,18 +27,9 @@ fn main() {
     };
     let dir = ModelDir::open(Path::new(model)).expect("a model directory");
     let text = std::fs::read_to_string(sources).expect("a text file");
-    let mut sources: Vec<Vec<u32>> = text
-        .lines()
-        .map(|line| {
-            dir.tokenizers
-                .src
-                .encode(line)
-                .into_iter()
-                .chain([EOS])
-                .collect()
-        })
-        .collect();
-    sources.sort_by_key(|source: &Vec<u32>| std::cmp::Reverse(source.len()));
+    let source = |line| Request::new(source_ids(dir.tokenizers.src.encode(line)));
+    let mut sources: Vec<Request> = text.lines().map(source).collect();
+    sources.sort_by_key(|request| std::cmp::Reverse(request.source.len()));
     let wanted = |what: &str| {
         filter.is_empty() || filter.iter().any(|filter| what.contains(filter.as_str()))
     };
@@ -76,7 +67,7 @@ fn main() {
 /// One thread for each core, each with every other batch.
 fn batches(
     model: &CpuModel,
-    sources: &[Vec<u32>],
+    sources: &[Request],
     options: &SearchOptions,
     batch: usize,
     what: &str,
@@ -102,12 +93,12 @@ fn batches(
     }
 }
 
-fn singles(model: &CpuModel, sources: &[Vec<u32>], options: &SearchOptions, what: &str) {
+fn singles(model: &CpuModel, sources: &[Request], options: &SearchOptions, what: &str) {
     let mut times: Vec<f64> = sources
         .iter()
         .map(|source| {
             let started = Instant::now();
-            search(model, std::slice::from_ref(source), options);
+            search(model, &[source], options);
             started.elapsed().as_secs_f64() * 1e3
         })
         .collect();

@@ -19,9 +19,9 @@ use std::time::Instant;
 
 use attentive_model::directory::ModelDir;
 use attentive_runtime::cpu::{Compute, CpuModel, quantize};
-use attentive_runtime::search::SearchOptions;
+use attentive_runtime::search::{Request, SearchOptions};
 use attentive_runtime::{Translator, TranslatorOptions};
-use attentive_text::special::EOS;
+use attentive_text::special::source_ids;
 use serde_json::json;
 
 /// As in the binary.
@@ -43,9 +43,8 @@ fn main() -> Answer<()> {
         ["encode", model] => {
             let tokenizer = ModelDir::open(model)?.tokenizers.src;
             each_line(|line| {
-                let mut tokens = tokenizer.encode(line);
-                tokens.push(EOS);
-                Ok(json!(tokens).to_string())
+                let source = source_ids(tokenizer.encode(line));
+                Ok(json!(source).to_string())
             })
         }
         ["decode", model] => {
@@ -79,7 +78,7 @@ fn each_line(mut answer: impl FnMut(&str) -> Answer<String>) -> Answer<()> {
 struct Server {
     translator: Translator,
     options: TranslatorOptions,
-    sources: Vec<Vec<u32>>,
+    sources: Vec<Request>,
     loading: serde_json::Value,
 }
 
@@ -87,6 +86,7 @@ impl Server {
     fn new(model: &str, sources: &str, compute: &str, threads: usize) -> Answer<Self> {
         let sources = fs::read_to_string(sources)?;
         let sources = sources.lines().map(serde_json::from_str);
+        let sources = sources.map(|source| source.map(Request::new));
         let sources = sources.collect::<Result<_, _>>()?;
         let compute = match compute {
             "f32" => Compute::F32,

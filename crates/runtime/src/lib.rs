@@ -12,6 +12,7 @@
 //! - [`error`] holds the one error type; each message names the file and the remedy.
 
 pub mod cpu;
+pub mod engine;
 pub mod error;
 pub mod inspection;
 pub mod search;

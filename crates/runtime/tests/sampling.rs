@@ -1,7 +1,7 @@
 //! Sampling, checked by counting many samples of a model with known probabilities.
 
 use attentive_runtime::search::fake::FakeModel;
-use attentive_runtime::search::{Hypothesis, Sampling, SearchOptions, search};
+use attentive_runtime::search::{Hypothesis, Request, Sampling, SearchOptions, search};
 use attentive_text::special::{EOS, UNK};
 
 const A: u32 = 4;
@@ -23,7 +23,7 @@ fn samples(sampling: Sampling, source: &[u32]) -> Vec<Hypothesis> {
         n_best: SAMPLES,
         ..SearchOptions::sample(sampling)
     };
-    search(&one_word(), &[source.to_vec()], &options).remove(0)
+    search(&one_word(), &[Request::new(source.to_vec())], &options).remove(0)
 }
 
 /// Asserts how often each token was drawn; the tolerance is five standard deviations or more.
@@ -154,7 +154,7 @@ fn a_nucleus_of_hundreds_of_tokens_is_found_too() {
         n_best: SAMPLES,
         ..SearchOptions::sample(sampling)
     };
-    let found = search(&model, &[vec![EOS]], &options).remove(0);
+    let found = search(&model, &[Request::new(vec![EOS])], &options).remove(0);
     let highest = found.iter().map(|sample| sample.tokens[0]).max();
     assert_eq!(highest, Some(459));
     assert!(found.iter().any(|sample| sample.tokens[0] < 30));
@@ -186,7 +186,7 @@ fn the_same_seed_gives_the_same_samples_and_another_seed_others() {
         (0..40)
             .map(|word| [&[word], source].concat())
             .map(|source| {
-                search(&one_word(), &[source], &options)[0][0]
+                search(&one_word(), &[Request::new(source)], &options)[0][0]
                     .tokens
                     .clone()
             })

@@ -1,11 +1,13 @@
 //! Greedy and beam search, checked against enumeration of everything a small model can say.
 
+use std::sync::Arc;
+
 use attentive_runtime::search::fake::FakeModel;
 use attentive_runtime::search::{
-    Finish, Hypothesis, LengthLimit, Method, Sampling, SearchModel, SearchOptions, search,
-    search_after,
+    Constraint, Finish, Hypothesis, LengthLimit, Method, NoRepeatedNgrams, Request, Sampling,
+    SearchModel, SearchOptions, search,
 };
-use attentive_text::special::{BOS, EOS, PAD, UNK};
+use attentive_text::special::{BOS, EOS, PAD, UNK, decoder_input, source_ids};
 use proptest::prelude::*;
 
 const A: u32 = 4;
@@ -20,23 +22,46 @@ fn exactly(tokens: usize) -> LengthLimit {
 }
 
 fn only(model: &FakeModel, options: &SearchOptions) -> Vec<Hypothesis> {
-    search(model, &[vec![A, EOS]], options).remove(0)
+    search(model, &[Request::new(vec![A, EOS])], options).remove(0)
 }
+
+fn requests(sources: &[Vec<u32>]) -> Vec<Request> {
+    sources.iter().cloned().map(Request::new).collect()
+}
+
+/// What the model gives the next token after `target`.
+fn log_probs(model: &FakeModel, source: &[u32], target: &[u32]) -> Vec<f32> {
+    let (mut state, mut row) = (model.start(&[source.to_vec()]), Vec::new());
+    for token in decoder_input(target) {
+        model.step(&mut state, &[token], &mut row);
+    }
+    row
+}
+
+fn every_method() -> impl Strategy<Value = Method> {
+    prop::sample::select(METHODS.to_vec())
+}
+
+const METHODS: [Method; 3] = [
+    Method::Greedy,
+    Method::Beam { size: 3 },
+    Method::Sample(Sampling {
+        temperature: 1.0,
+        top_k: None,
+        top_p: None,
+        seed: 0,
+    }),
+];
 
 /// Every sentence the model can say within the limit, best first, by brute force.
 fn everything(model: &FakeModel, source: &[u32], options: &SearchOptions) -> Vec<(Vec<u32>, f64)> {
     let limit = options.max_length.tokens(source.len());
     let mut complete = Vec::new();
-    let mut beginnings = vec![(Vec::new(), 0.0)];
+    let mut prefixes = vec![(Vec::new(), 0.0)];
     for length in 1..=limit {
         let mut longer = Vec::new();
-        for (tokens, log_prob) in beginnings {
-            let mut state = model.start(&[source.to_vec()]);
-            let fed: Vec<u32> = [BOS].into_iter().chain(tokens.iter().copied()).collect();
-            let mut row = Vec::new();
-            for token in fed {
-                model.step(&mut state, &[token], &mut row);
-            }
+        for (tokens, log_prob) in prefixes {
+            let row = log_probs(model, source, &tokens);
             for (token, &log_prob_of_token) in (0..).zip(&row) {
                 let log_prob = log_prob + f64::from(log_prob_of_token);
                 let mut tokens: Vec<u32> = tokens.clone();
@@ -53,14 +78,14 @@ fn everything(model: &FakeModel, source: &[u32], options: &SearchOptions) -> Vec
                 }
             }
         }
-        beginnings = longer;
+        prefixes = longer;
     }
     complete.sort_by(|a, b| b.1.total_cmp(&a.1));
     complete
 }
 
 /// Beam search as its definition says and without any bound: until `size` sentences are complete
-/// and no live beginning is better by its present length than the best `n_best` of them.
+/// and no live hypothesis is better by its present length than the best `n_best` of them.
 fn patient_beam(
     model: &FakeModel,
     source: &[u32],
@@ -77,10 +102,7 @@ fn patient_beam(
     for length in 1..=limit {
         let mut all = Vec::new();
         for (tokens, log_prob) in &live {
-            let (mut state, mut row) = (model.start(&[source.to_vec()]), Vec::new());
-            for token in [BOS].iter().chain(tokens) {
-                model.step(&mut state, &[*token], &mut row);
-            }
+            let row = log_probs(model, source, tokens);
             for (token, &more) in (0..)
                 .zip(&row)
                 .filter(|(token, _)| ![BOS, PAD].contains(token))
@@ -169,25 +191,20 @@ proptest! {
     fn a_prefix_starts_every_hypothesis_and_the_rest_is_as_if_it_had_been_found(
         seed: u64,
         prefix in prop::collection::vec(3u32..9, 0..4),
-        method in prop::sample::select(vec![
-            Method::Greedy, Method::Beam { size: 3 }, Method::Sample(Sampling::default()),
-        ]),
+        method in every_method(),
     ) {
         let random = FakeModel::random(9, seed);
         let options = SearchOptions { method, ..Default::default() };
-        let sources = [vec![A, EOS], vec![B, EOS]];
-        let prefixes = [prefix.clone(), Vec::new()];
-        let found = search_after(&random, &sources, &prefixes, &options);
+        let with_prefix = Request { prefix: prefix.clone(), ..Request::new(vec![A, EOS]) };
+        let requests = [with_prefix, Request::new(vec![B, EOS])];
+        let found = search(&random, &requests, &options);
         prop_assert!(found[0][0].tokens.starts_with(&prefix));
-        prop_assert_eq!(&found[1], &search(&random, &sources[1..], &options)[0]);
+        prop_assert_eq!(&found[1], &search(&random, &requests[1..], &options)[0]);
 
         // The same model, sure of the prefix, finds the same without being told.
         let (model, forced) = (FakeModel::random(9, seed), prefix.clone());
         let sure = FakeModel::new(9, move |source, target| {
-            let (mut state, mut row) = (model.start(&[source.to_vec()]), Vec::new());
-            for token in [BOS].iter().chain(target) {
-                model.step(&mut state, &[*token], &mut row);
-            }
+            let mut row = log_probs(&model, source, target);
             if let Some(&token) = forced.get(target.len()) {
                 row.fill(f32::NEG_INFINITY);
                 row[token as usize] = 0.0;
@@ -197,24 +214,69 @@ proptest! {
         if options.method == Method::Greedy {
             let mut longer = options;
             longer.max_length.extra += prefix.len();
-            prop_assert_eq!(&search(&sure, &sources[..1], &longer)[0][0].tokens, &found[0][0].tokens);
+            prop_assert_eq!(&only(&sure, &longer)[0].tokens, &found[0][0].tokens);
         }
+    }
+
+    #[test]
+    fn the_log_probability_is_that_of_every_token_and_those_of_the_prefix_count_too(
+        seed: u64,
+        prefix in prop::collection::vec(3u32..9, 0..4),
+        method in every_method(),
+        banned in prop::collection::vec(3u32..9, 0..2),
+    ) {
+        let model = FakeModel::random(9, seed);
+        let request = Request {
+            prefix,
+            constraints: vec![Arc::new(Never(banned))],
+            ..Request::new(vec![A, EOS])
+        };
+        let options = SearchOptions { method, min_length: 2, ..Default::default() };
+        let found = search(&model, std::slice::from_ref(&request), &options).remove(0).remove(0);
+        prop_assert!(found.tokens.starts_with(&request.prefix));
+        let mut produced = found.tokens.clone();
+        if found.finished == Finish::EndOfSentence {
+            produced.push(EOS);
+        }
+        let expected: f64 = (0..produced.len())
+            .map(|at| log_probs(&model, &request.source, &produced[..at])[produced[at] as usize])
+            .map(f64::from)
+            .sum();
+        prop_assert!((found.log_prob - expected).abs() < 1e-9, "{} {expected}", found.log_prob);
+        let length = produced.len() as f64;
+        prop_assert!((found.score - expected / length).abs() < 1e-9, "{}", found.score);
+    }
+
+    #[test]
+    fn a_constraint_of_a_request_holds_for_this_request_only(
+        seed: u64,
+        method in every_method(),
+        banned in prop::collection::vec(3u32..9, 1..4),
+    ) {
+        let model = FakeModel::random(9, seed);
+        let options = SearchOptions { method, ..Default::default() };
+        let free = Request::new(vec![A, EOS]);
+        let bound = Request {
+            constraints: vec![Arc::new(Never(banned.clone())), Arc::new(NoRepeatedNgrams(1))],
+            ..free.clone()
+        };
+        let found = search(&model, &[&free, &bound], &options);
+        prop_assert_eq!(&found[0], &search(&model, &[&free], &options)[0]);
+        let tokens = &found[1][0].tokens;
+        let mut seen = std::collections::HashSet::new();
+        prop_assert!(tokens.iter().all(|token| !banned.contains(token) && seen.insert(token)));
     }
 
     #[test]
     fn no_n_gram_occurs_twice_where_that_is_forbidden(
         seed: u64,
         n in 1usize..4,
-        method in prop::sample::select(vec![
-            Method::Greedy, Method::Beam { size: 3 }, Method::Sample(Sampling::default()),
-        ]),
+        method in every_method(),
     ) {
         // Never wants to end, so that it would repeat itself.
         let random = FakeModel::random(8, seed);
         let model = FakeModel::new(8, move |source, target| {
-            let mut row = Vec::new();
-            let mut state = random.start(&[source.to_vec()]);
-            random.step(&mut state, &[BOS], &mut row);
+            let mut row = log_probs(&random, source, &[]);
             row[EOS as usize] -= 5.0 - target.len() as f32 / 10.0;
             row
         });
@@ -232,10 +294,10 @@ proptest! {
         src_lens in prop::collection::vec(0usize..6, 1..5),
     ) {
         let model = FakeModel::random(9, seed);
-        let sources = sources_of(&src_lens);
+        let requests = requests_of(&src_lens);
         let beam = SearchOptions { length_penalty, min_length, ..SearchOptions::beam(1) };
         let greedy = SearchOptions { method: Method::Greedy, ..beam.clone() };
-        prop_assert_eq!(search(&model, &sources, &beam), search(&model, &sources, &greedy));
+        prop_assert_eq!(search(&model, &requests, &beam), search(&model, &requests, &greedy));
     }
 
     #[test]
@@ -251,12 +313,12 @@ proptest! {
         src_lens in prop::collection::vec(0usize..6, 1..6),
     ) {
         let model = FakeModel::random(9, seed);
-        let sources = sources_of(&src_lens);
+        let requests = requests_of(&src_lens);
         let n_best = if method == Method::Greedy || method == (Method::Beam { size: 1 }) { 1 } else { 3 };
         let options = SearchOptions { method, n_best, ..Default::default() };
         let single: Vec<_> =
-            sources.iter().flat_map(|source| search(&model, std::slice::from_ref(source), &options)).collect();
-        prop_assert_eq!(search(&model, &sources, &options), single);
+            requests.iter().flat_map(|request| search(&model, &[request], &options)).collect();
+        prop_assert_eq!(search(&model, &requests, &options), single);
     }
 
     #[test]
@@ -279,15 +341,11 @@ proptest! {
         seed: u64,
         bad in prop::sample::select(vec![f32::NAN, f32::NEG_INFINITY, f32::INFINITY, 3.0]),
         every in 1u64..4,
-        method in prop::sample::select(vec![
-            Method::Greedy, Method::Beam { size: 3 }, Method::Sample(Sampling::default()),
-        ]),
+        method in every_method(),
     ) {
         let random = FakeModel::random(7, seed);
         let model = FakeModel::new(7, move |source, target| {
-            let mut state = random.start(&[source.to_vec()]);
-            let mut row = Vec::new();
-            random.step(&mut state, &[BOS], &mut row);
+            let mut row = log_probs(&random, source, &[]);
             for (token, log_prob) in (0u64..).zip(&mut row) {
                 if (seed ^ token ^ target.len() as u64).is_multiple_of(every) {
                     *log_prob = bad;
@@ -301,11 +359,21 @@ proptest! {
     }
 }
 
-fn sources_of(lengths: &[usize]) -> Vec<Vec<u32>> {
-    lengths
-        .iter()
-        .map(|&len| (4..4 + len as u32).chain([EOS]).collect())
-        .collect()
+fn requests_of(lengths: &[usize]) -> Vec<Request> {
+    let source = |&len: &usize| source_ids((4..4 + len as u32).collect::<Vec<u32>>());
+    lengths.iter().map(source).map(Request::new).collect()
+}
+
+/// Forbids these tokens, and shows how a rule of one's own is written.
+#[derive(Debug)]
+struct Never(Vec<u32>);
+
+impl Constraint for Never {
+    fn apply(&self, _: &[u32], log_probs: &mut [f32]) {
+        for &token in &self.0 {
+            log_probs[token as usize] = f32::NEG_INFINITY;
+        }
+    }
 }
 
 /// Greedy takes A (0.6) and then the best end is 0.3: 0.18. The best sentence is B </s>: 0.4 * 0.9.
@@ -397,11 +465,7 @@ fn equal_probabilities_go_to_the_lower_id() {
 #[test]
 fn a_sentence_that_never_ends_is_cut_at_the_limit_and_says_so() {
     let endless = || FakeModel::from_probabilities(6, |_, _| vec![(A, 0.7), (B, 0.3)]);
-    for method in [
-        Method::Greedy,
-        Method::Beam { size: 2 },
-        Method::Sample(Sampling::default()),
-    ] {
+    for method in METHODS {
         let max_length = LengthLimit {
             ratio: 2.0,
             extra: 1,
@@ -428,6 +492,25 @@ fn a_sentence_that_never_ends_is_cut_at_the_limit_and_says_so() {
 }
 
 #[test]
+fn a_request_may_have_a_length_limit_of_its_own() {
+    let endless = FakeModel::from_probabilities(6, |_, _| vec![(A, 0.7), (B, 0.3)]);
+    for method in METHODS {
+        let options = SearchOptions {
+            method,
+            max_length: exactly(5),
+            ..Default::default()
+        };
+        let shorter = Request {
+            max_length: Some(exactly(2)),
+            ..Request::new(vec![A, EOS])
+        };
+        let found = search(&endless, &[Request::new(vec![A, EOS]), shorter], &options);
+        let lengths: Vec<usize> = found.iter().map(|found| found[0].tokens.len()).collect();
+        assert_eq!(lengths, [5, 2]);
+    }
+}
+
+#[test]
 fn a_complete_sentence_comes_before_a_cut_one_of_better_score() {
     let model = FakeModel::from_probabilities(6, |_, _| vec![(A, 0.95), (EOS, 0.05)]);
     let options = SearchOptions {
@@ -446,11 +529,7 @@ fn a_complete_sentence_comes_before_a_cut_one_of_better_score() {
 
 #[test]
 fn the_end_is_forbidden_before_the_least_length() {
-    for method in [
-        Method::Greedy,
-        Method::Beam { size: 3 },
-        Method::Sample(Sampling::default()),
-    ] {
+    for method in METHODS {
         let model = FakeModel::from_probabilities(6, |_, _| vec![(EOS, 0.9), (A, 0.1)]);
         let options = SearchOptions {
             method,
@@ -465,11 +544,7 @@ fn the_end_is_forbidden_before_the_least_length() {
 
 #[test]
 fn a_model_without_any_probable_token_is_a_dead_end_and_not_a_panic() {
-    for method in [
-        Method::Greedy,
-        Method::Beam { size: 3 },
-        Method::Sample(Sampling::default()),
-    ] {
+    for method in METHODS {
         let model = FakeModel::new(6, |_, target| match target {
             [] => vec![f32::NAN, f32::NAN, f32::NAN, f32::NAN, -0.1, f32::NAN],
             _ => vec![f32::NAN; 6],
@@ -493,7 +568,7 @@ fn a_model_without_any_probable_token_is_a_dead_end_and_not_a_panic() {
 fn finished_sentences_leave_the_batch() {
     let model = FakeModel::copying(20);
     let sources = [vec![A, EOS], (4..14).chain([EOS]).collect()];
-    let found = search(&model, &sources, &SearchOptions::greedy());
+    let found = search(&model, &requests(&sources), &SearchOptions::greedy());
     assert_eq!(found[1][0].tokens, sources[1][..10]);
     assert_eq!(
         model.rows_fed(),
@@ -545,7 +620,7 @@ fn a_sure_long_sentence_is_not_lost_to_poor_short_ones() {
     for size in 1..5 {
         let found = search(
             &FakeModel::copying(20),
-            std::slice::from_ref(&source),
+            &[Request::new(source.clone())],
             &SearchOptions::beam(size),
         );
         assert_eq!(found[0][0].tokens, source[..14], "beam of {size}");
@@ -555,7 +630,7 @@ fn a_sure_long_sentence_is_not_lost_to_poor_short_ones() {
 #[test]
 fn no_sources_give_no_hypotheses() {
     let model = FakeModel::copying(6);
-    assert!(search(&model, &[], &SearchOptions::default()).is_empty());
+    assert!(search::<_, Request>(&model, &[], &SearchOptions::default()).is_empty());
 }
 
 #[test]
@@ -565,5 +640,5 @@ fn unchecked_options_are_not_searched_with() {
         n_best: 5,
         ..SearchOptions::beam(4)
     };
-    search(&FakeModel::copying(6), &[vec![EOS]], &options);
+    search(&FakeModel::copying(6), &requests(&[vec![EOS]]), &options);
 }

@@ -232,37 +232,36 @@ fn a_prefix_starts_the_translation_of_its_line_only() {
     assert_eq!(texts(&translations), ["x y c", "a b c", ""]);
 }
 
-/// Says "a b" for ever, unless it may not say it again; then it ends. As long as the source is not
-/// a loop itself.
-fn circling() -> FakeModel {
+/// Repeats "a b" for ever, unless it may not repeat it; then it ends.
+fn repeating() -> FakeModel {
     FakeModel::from_probabilities(vocab(), |_, target| {
         vec![(4 + target.len() as u32 % 2, 0.9), (EOS, 0.1)]
     })
 }
 
 #[test]
-fn a_translation_that_goes_round_in_circles_is_searched_again_and_says_so() {
+fn a_translation_that_repeats_itself_is_searched_again_and_says_so() {
     let with = |repetition| {
         let options = TranslatorOptions {
             search: SearchOptions::greedy(),
             repetition,
             ..Default::default()
         };
-        let translator = Translator::new(circling(), tokenizers(), options).expect("sound");
-        let source_of_loops = "a b c ".repeat(6);
-        translator.translate(&["a b c d e f", &source_of_loops])
+        let translator = Translator::new(repeating(), tokenizers(), options).expect("sound");
+        let repetitive_source = "a b c ".repeat(6);
+        translator.translate(&["a b c d e f", &repetitive_source])
     };
-    let guarded = with(Repetition::Guard);
-    assert!(guarded[0].looped);
-    assert_eq!(guarded[0].finished, Finish::EndOfSentence);
-    assert_eq!(guarded[0].text.split(' ').count(), 4, "{}", guarded[0].text);
+    let blocked = with(Repetition::Block);
+    assert!(blocked[0].repetition_blocked);
+    assert_eq!(blocked[0].finished, Finish::EndOfSentence);
+    assert_eq!(blocked[0].text.split(' ').count(), 4, "{}", blocked[0].text);
     assert!(
-        !guarded[1].looped,
-        "its source says the same again and again"
+        !blocked[1].repetition_blocked,
+        "its source repeats itself too"
     );
-    assert_eq!(guarded[1].finished, Finish::LengthLimit);
+    assert_eq!(blocked[1].finished, Finish::LengthLimit);
     let allowed = with(Repetition::Allow);
-    assert!(!allowed[0].looped);
+    assert!(!allowed[0].repetition_blocked);
     assert_eq!(allowed[0].finished, Finish::LengthLimit);
 }
 

@@ -37,16 +37,6 @@ pub enum TextError {
         /// What the system or the decompressor said.
         source: io::Error,
     },
-    /// A file could not be written.
-    #[error(
-        "cannot write {path:?}: {source}; check that its folder exists, is writable and has room"
-    )]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
     /// A line is not UTF-8.
     #[error(
         "{path:?}, line {line}: byte {column} is not valid UTF-8; convert the file first, for example with `iconv -f LATIN1 -t UTF-8`"
@@ -107,6 +97,14 @@ pub enum TextError {
         "no text to train a tokenizer on: every line was empty or blank; check the corpus files"
     )]
     NoText,
+    /// A BPE tokenizer was to be trained on more text than its trainer can count.
+    #[error(
+        "two neighboring letters occur {count} times in the text, more than BPE training can count (2147483647); train the tokenizer on a part of the text"
+    )]
+    TooMuchText {
+        /// How often they occur.
+        count: u64,
+    },
     /// Every word was rarer than the least frequency.
     #[error(
         "no word occurs {min_frequency} times or more, so the vocabulary would be empty; lower `min_frequency` or give more text"

@@ -9,10 +9,12 @@
 //! ```
 //!
 //! `patterns` knows what is kept: web and mail addresses, emoji, `@handles` and `#tags` (not `#1`),
-//! files and paths, IP addresses, phone numbers, IBANs, five digits and more without a point or a comma,
+//! files and paths, IP addresses, phone numbers, IBANs, five digits and more without a period or a comma,
 //! dates and times in digits, placeholders, markup, `` `code` ``. Small numbers are the model's.
 
 mod patterns;
+
+use std::ops::Range;
 
 /// The marks, in the order in which they are used: characters that no text has (private use).
 pub const MARKS: [char; 8] = [
@@ -46,19 +48,24 @@ pub fn hide(text: &str) -> Hidden {
         items: Vec::new(),
     };
     let mut done = 0;
-    if !text.contains(MARKS) {
-        for mark in MARKS {
-            let Some(found) = patterns::next(text, done) else {
-                break;
-            };
-            hidden.text.push_str(&text[done..found.start]);
-            hidden.text.push(mark);
-            hidden.items.push(text[found.clone()].to_string());
-            done = found.end;
-        }
+    for (mark, found) in MARKS.into_iter().zip(spans(text)) {
+        hidden.text.push_str(&text[done..found.start]);
+        hidden.text.push(mark);
+        hidden.items.push(text[found.clone()].to_string());
+        done = found.end;
     }
     hidden.text.push_str(&text[done..]);
     hidden
+}
+
+/// Where what is to be kept stands, from left to right; nowhere in a text that has a mark of its own.
+pub(crate) fn spans(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
+    let mut done = if text.contains(MARKS) { text.len() } else { 0 };
+    std::iter::from_fn(move || {
+        let found = patterns::next(text, done)?;
+        done = found.end;
+        Some(found)
+    })
 }
 
 impl Hidden {

@@ -1,11 +1,11 @@
 //! German or English: which of the two languages a text is in, and whether it is in neither.
 //!
 //! The built-in models translate between these two, and nobody wants to say which way. People type
-//! single words, small letters and `ue` for `ü`, where detectors for a hundred languages guess: of
+//! single words, lowercase and `ue` for `ü`, where detectors for a hundred languages guess: of
 //! Tatoeba's held-out sentences `whatlang`, told to choose between these two, gets 96.6% right, of their
-//! words 80%. Here a table of words and of the beginnings, middles and ends of words, learnt from
+//! words 80%. Here a table of words and of the beginnings, middles and ends of words, learned from
 //! Tatoeba (`table.txt`), says how German each word is. Whether a text is in neither is judged by
-//! its letters and by the small words of other languages (`foreign`).
+//! its letters and by the frequent short words of other languages (`foreign`).
 //!
 //! Before it on the data path: what the user typed, whose addresses and codes [`crate::keep`] hides.
 //! After it: the choice of a model.
@@ -77,8 +77,8 @@ impl FromStr for Language {
 
     /// Reads a code (`de`, `de-AT`, `en_US`, `deu`, `eng`) or a name (`German`, `Deutsch`), in any case.
     fn from_str(asked: &str) -> Result<Self, UnknownLanguage> {
-        let small = asked.trim().to_lowercase();
-        let code = small.split(['-', '_']).next().unwrap_or_default();
+        let lower = asked.trim().to_lowercase();
+        let code = lower.split(['-', '_']).next().unwrap_or_default();
         match code {
             "de" | "deu" | "ger" | "german" | "deutsch" => Ok(Self::German),
             "en" | "eng" | "english" | "englisch" => Ok(Self::English),
@@ -167,10 +167,10 @@ pub fn detect(text: &str) -> Detected {
     }
 }
 
-/// The words of a text in small letters. An apostrophe belongs to its word, as in `don't`.
+/// The words of a text in lowercase. An apostrophe belongs to its word, as in `don't`.
 fn words(text: &str) -> Vec<String> {
-    let small = text.to_lowercase().replace('’', "'");
-    small
+    let lower = text.to_lowercase().replace('’', "'");
+    lower
         .split(|c: char| !(c.is_alphabetic() || c == '\''))
         .map(|word| word.trim_matches('\''))
         .filter(|word| !word.is_empty())
@@ -186,7 +186,7 @@ mod tests {
     use crate::lines::read_lines;
 
     #[test]
-    fn what_people_type_is_recognised() {
+    fn what_people_type_is_recognized() {
         let german = [
             "Hallo",
             "danke schoen",
@@ -378,7 +378,7 @@ mod tests {
         Some((percent(right), percent(neither)))
     }
 
-    /// As some people type: small letters, no punctuation, no umlauts.
+    /// As some people type: lowercase, no punctuation, no umlauts.
     fn careless(line: &str) -> Vec<String> {
         let line = words(line).join(" ").replace('ß', "ss").replace('ä', "ae");
         vec![line.replace('ö', "oe").replace('ü', "ue")]
@@ -400,7 +400,7 @@ mod tests {
         for (corpus, change, least) in cases {
             let Some((right, neither)) = measure(corpus, change) else {
                 eprintln!(
-                    "SKIPPED: set ATTENTIVE_DATA to the data folder to measure how much is recognised"
+                    "SKIPPED: set ATTENTIVE_DATA to the data folder to measure how much is recognized"
                 );
                 return;
             };

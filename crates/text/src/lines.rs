@@ -1,6 +1,6 @@
 //! Lines of text out of files: plain or gzip'd UTF-8, or standard input.
 //!
-//! Gzip is recognised by its first two bytes and not by the file's name, so a renamed or piped file
+//! Gzip is recognized by its first two bytes and not by the file's name, so a renamed or piped file
 //! works too; files made of several gzip members (`cat a.gz b.gz`) are read to their end.
 //! Next on the data path: [`crate::parallel`] pairs lines, [`crate::tokenizer`] cuts them.
 
@@ -11,6 +11,14 @@ use std::path::{Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 
 use crate::error::{Result, TextError};
+
+/// The character that some programs write before the first line of a text.
+pub const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Whether a line holds nothing but white space: then there is nothing to learn from or to translate.
+pub fn is_blank(line: &str) -> bool {
+    line.trim().is_empty()
+}
 
 /// Reads all lines of a file, without their line ends (`\n` or `\r\n`); `-` is standard input.
 pub fn read_lines(path: &Path) -> Result<Vec<String>> {
@@ -26,6 +34,7 @@ pub struct LineReader {
     buffer: Vec<u8>,
     line: usize,
     finished: bool,
+    keeps_byte_order_mark: bool,
 }
 
 impl LineReader {
@@ -69,7 +78,14 @@ impl LineReader {
             buffer: Vec::new(),
             line: 0,
             finished: false,
+            keeps_byte_order_mark: false,
         })
+    }
+
+    /// Leaves a [`BYTE_ORDER_MARK`] in the first line, where it is dropped otherwise.
+    pub fn keeping_byte_order_mark(mut self) -> Self {
+        self.keeps_byte_order_mark = true;
+        self
     }
 
     fn read_line(&mut self) -> Result<Option<String>> {
@@ -88,14 +104,15 @@ impl LineReader {
         if count == 0 {
             return Ok(None);
         }
-        let mut bytes = without_line_end(&self.buffer);
-        if line == 1 {
-            bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
-        }
+        let bytes = without_line_end(&self.buffer);
         if bytes.contains(&0) {
             return Err(TextError::Binary { path: path(), line });
         }
         match std::str::from_utf8(bytes) {
+            Ok(text) if line == 1 && !self.keeps_byte_order_mark => {
+                let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+                Ok(Some(text.to_owned()))
+            }
             Ok(text) => Ok(Some(text.to_owned())),
             Err(error) => Err(TextError::NotUtf8 {
                 path: path(),
@@ -120,7 +137,6 @@ impl Iterator for LineReader {
 }
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const BUFFER: usize = 1 << 16;
 
 /// As many bytes as it takes to know gzip. A pipe may hand over one byte at a time, or wait for the
@@ -186,6 +202,27 @@ mod tests {
         assert_eq!(
             lines_of("\u{feff}a\n\u{feff}b".as_bytes()).unwrap(),
             ["a", "\u{feff}b"]
+        );
+        let bytes = Cursor::new("\u{feff}a\nb".as_bytes());
+        let lines = LineReader::from_read(bytes, Path::new("in.txt")).unwrap();
+        let kept: Vec<String> = lines
+            .keeping_byte_order_mark()
+            .map(Result::unwrap)
+            .collect();
+        assert_eq!(kept, ["\u{feff}a", "b"]);
+    }
+
+    #[test]
+    fn white_space_alone_is_a_blank_line() {
+        assert!(
+            ["", " ", "\t\r", "\u{a0}\u{3000}\u{2028}"]
+                .into_iter()
+                .all(is_blank)
+        );
+        assert!(
+            !["a", " . ", "\u{200b}", "\u{feff}"]
+                .into_iter()
+                .any(is_blank)
         );
     }
 

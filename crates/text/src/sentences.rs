@@ -2,13 +2,15 @@
 //!
 //! Models are trained on sentences and translate one at a time; people type paragraphs. Only white
 //! space can separate sentences, so addresses, file names and numbers (`3.14`) stay whole by
-//! themselves; what is left is to know when the point before a white space ends a sentence. Before it on
+//! themselves; what is left is to know when the period before a white space ends a sentence. Before it on
 //! the data path: [`crate::keep`], whose marks can stand at either end of a sentence. After it: the
 //! translator.
 
 mod words;
 
-use crate::keep::MARKS;
+use std::ops::Range;
+
+use crate::keep::{self, MARKS};
 use words::{ABBREVIATIONS, BEFORE_NUMBERS, FIRST_WORDS, TITLES};
 
 /// A sentence and the white space that follows it.
@@ -24,8 +26,9 @@ pub struct Sentence<'a> {
 
 /// Cuts a text into sentences; all `text` and `gap` one after the other are the text again.
 ///
-/// A line break always ends a sentence. After `?` and `!` a sentence may begin with a small letter, as
-/// some people write; after a point it may not.
+/// A line break always ends a sentence. After `?` and `!` a sentence may begin with a lowercase letter, as
+/// some people write; after a period it may not. What [`keep`] hides from a model is never cut within a
+/// line: `` `echo Hallo. Welt` `` is one piece of code.
 ///
 /// ```
 /// use attentive_text::sentences::split;
@@ -35,6 +38,38 @@ pub struct Sentence<'a> {
 /// assert_eq!(sentences, ["Dr. Koch kommt am 3. Mai.", "Und du?"]);
 /// ```
 pub fn split(text: &str) -> Vec<Sentence<'_>> {
+    let opaque = |span: &Range<usize>| !text[span.clone()].contains(LINE_BREAKS);
+    let kept: Vec<Range<usize>> = keep::spans(text).filter(opaque).collect();
+    if kept.is_empty() {
+        return split_words(text);
+    }
+    let mut masked = String::with_capacity(text.len());
+    let mut done = 0;
+    for span in &kept {
+        masked.push_str(&text[done..span.start]);
+        masked.push(MARK);
+        done = span.end;
+    }
+    masked.push_str(&text[done..]);
+
+    let (mut rest, mut lengths) = (text, kept.iter().map(Range::len));
+    let unmasked = |sentence: Sentence| {
+        let marks = sentence.text.matches(MARK).count();
+        let hidden: usize = lengths.by_ref().take(marks).sum();
+        let end = sentence.text.len() - marks * MARK.len_utf8() + hidden;
+        let (text, after) = rest.split_at(end);
+        let (gap, after) = after.split_at(sentence.gap.len());
+        rest = after;
+        Sentence { text, gap }
+    };
+    split_words(&masked).into_iter().map(unmasked).collect()
+}
+
+/// Stands for what is kept while sentences are searched; the text has none of its own.
+const MARK: char = MARKS[0];
+
+/// As [`split`], for a text without anything that is kept.
+fn split_words(text: &str) -> Vec<Sentence<'_>> {
     let mut sentences = Vec::new();
     let mut start = 0;
     let mut at = 0;
@@ -81,7 +116,7 @@ const OPENERS: [char; 20] = [
 /// Whether a sentence ends between two words of a line.
 fn ends_between(before: &str, after: &str) -> bool {
     // `Toll!😀 Und` ends like `Toll! Und`.
-    let said = before.trim_end_matches(is_picture);
+    let said = before.trim_end_matches(is_emoji_or_mark);
     let unquoted = said.trim_end_matches(CLOSERS);
     let words = unquoted.trim_end_matches(ENDS);
     let end = &unquoted[words.len()..];
@@ -89,29 +124,29 @@ fn ends_between(before: &str, after: &str) -> bool {
         return false;
     }
     let first = after.trim_start_matches(|c: char| OPENERS.contains(&c) || c.is_whitespace());
-    let small = first.starts_with(char::is_lowercase);
+    let lowercase = first.starts_with(char::is_lowercase);
     if end.contains(['!', '?', '！', '？']) {
         // `"Wer?" fragte er.` goes on after the quote, `wer? ich!` does not.
-        return !small || said.len() == unquoted.len();
+        return !lowercase || said.len() == unquoted.len();
     }
-    if small || !begins_a_sentence(after, first) {
+    if lowercase || !begins_a_sentence(after, first) {
         return false;
     }
     if end != "." {
         // A lone `...` stands for words that are left out: `Ich habe ... Angst`.
         return !words.ends_with(char::is_whitespace);
     }
-    point_ends(words, after)
+    period_ends(words, after)
 }
 
-/// Whether a sentence can begin so: with a letter that is not small, a digit, a picture, a quote.
+/// Whether a sentence can begin so: with a letter that is not lowercase, a digit, an emoji, a quote.
 fn begins_a_sentence(after: &str, first: &str) -> bool {
-    let starts = |c: char| c.is_alphanumeric() || is_picture(c);
+    let starts = |c: char| c.is_alphanumeric() || is_emoji_or_mark(c);
     first.starts_with(starts) || after.starts_with(OPENERS)
 }
 
-/// Whether a point after `words` is more than the point of an abbreviation or of a German ordinal.
-fn point_ends(words: &str, after: &str) -> bool {
+/// Whether a period after `words` is more than that of an abbreviation or of a German ordinal.
+fn period_ends(words: &str, after: &str) -> bool {
     let mut last = words
         .rsplit(char::is_whitespace)
         .map(|word| word.trim_start_matches(OPENERS));
@@ -123,7 +158,7 @@ fn point_ends(words: &str, after: &str) -> bool {
     if TITLES.contains(&word) || is_initial(word) && previous.ends_with('.') {
         return false;
     }
-    if after.starts_with(|c: char| c.is_ascii_digit() || is_picture(c))
+    if after.starts_with(|c: char| c.is_ascii_digit() || is_emoji_or_mark(c))
         && BEFORE_NUMBERS.contains(&word)
     {
         return false;
@@ -159,7 +194,7 @@ fn is_roman(word: &str) -> bool {
     word.len() > 1 && word.bytes().all(|b| b"IVX".contains(&b))
 }
 
-/// `U.S`, `a.m`, `u.v.m`: letters with points between them.
+/// `U.S`, `a.m`, `u.v.m`: letters with periods between them.
 fn is_acronym(word: &str) -> bool {
     word.contains('.') && word.split('.').all(is_initial)
 }
@@ -174,7 +209,7 @@ fn begins_with_a_first_word(after: &str) -> bool {
 }
 
 /// An emoji, or a mark that stands for something.
-fn is_picture(c: char) -> bool {
+fn is_emoji_or_mark(c: char) -> bool {
     MARKS.contains(&c)
         || matches!(c, '\u{1F000}'..='\u{1FAFF}' | '\u{2600}'..='\u{27BF}' | '\u{2B50}' | '\u{2B55}')
         || matches!(
@@ -248,6 +283,8 @@ Hallo!!!| Wie geht's???| Gut.
 Ich bin da.| Äpfel auch.
 Das ist gut。| Ja.
 Yes.| "No."
+Tippe `echo Hallo. Welt` ein.| Danke.
+Siehe <a title="Wer? Ich!">hier</a>.| Oder `a. B`.| `Ja. Nein`
 "#;
 
     #[test]
@@ -263,12 +300,26 @@ Yes.| "No."
     }
 
     #[test]
+    fn however_much_is_kept_positions_are_right() {
+        let code = "`a. B` 😀 https://example.org/x?y";
+        let text = format!("Erst {0} und {0} und {0} und {0}.  Dann {0}.", code);
+        let found = split(&text);
+        let dots: Vec<bool> = found
+            .iter()
+            .map(|found| found.text.ends_with('.'))
+            .collect();
+        assert_eq!((dots, found[0].gap), (vec![true, true], "  "));
+        assert!(found[1].text.starts_with("Dann `a. B`"), "{found:?}");
+    }
+
+    #[test]
     fn a_line_break_always_ends_a_sentence() {
         assert_eq!(
             sentences("eins und\nzwei\r\n\r\ndrei"),
             ["eins und", "zwei", "drei"]
         );
         assert_eq!(split("a\n\n b")[0].gap, "\n\n ");
+        assert_eq!(sentences("<a b=\"c\nd\"> e"), ["<a b=\"c", "d\"> e"]);
     }
 
     #[test]
@@ -298,8 +349,8 @@ Yes.| "No."
     fn typed() -> impl Strategy<Value = String> {
         let pieces = prop::sample::select(vec![
             "Ich", "du", "Dr", "z", "B", ".", ".", "?", "!", "…", " ", " ", "  ", "\n", "\u{A0}",
-            "\r", "3", "XI", "\"", "„", "“", "(", ")", "😀", "\u{E000}", "Das", "-", ",", "ß",
-            "\u{2028}", "\u{3000}",
+            "\r", "3", "XI", "`", "`", "@a", "<b", "\"", "„", "“", "(", ")", "😀", "\u{E000}",
+            "Das", "-", ",", "ß", "\u{2028}", "\u{3000}",
         ]);
         prop::collection::vec(pieces, 0..40).prop_map(|pieces| pieces.concat())
     }

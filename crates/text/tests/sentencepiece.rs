@@ -102,7 +102,7 @@ fn a_tokenizer_of_such_a_file_is_saved_and_opened_like_any_other() {
         fs::write(&spm, unpacked(name)).unwrap();
         let opened = Tokenizer::load(&spm).unwrap();
         let saved = folder.path().join("tokenizer.json");
-        opened.save(&saved).unwrap();
+        std::fs::write(&saved, opened.to_bytes().unwrap()).unwrap();
         let again = Tokenizer::load(&saved).unwrap();
         let model = model(name);
         let text = "The quick  brown fox <sep> 12 \u{fb01}x";
@@ -194,7 +194,7 @@ fn a_file_that_is_no_model_is_refused_by_name() {
 
 #[test]
 fn a_file_that_is_cut_off_is_refused() {
-    // The last message of these files is the normaliser's; cutting inside a field is always noticed.
+    // The last message of these files is the normalizer's; cutting inside a field is always noticed.
     for name in MODELS {
         let bytes = unpacked(name);
         let error = load(&bytes[..bytes.len() - 1]).unwrap_err();

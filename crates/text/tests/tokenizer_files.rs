@@ -39,10 +39,8 @@ impl Folder {
         };
         let text = ["the\tcat sat", "on\tthe mat", "the cat"];
         let path = self.0.path().join("good.json");
-        Tokenizer::train(&options, &mut text.into_iter())
-            .unwrap()
-            .save(&path)
-            .unwrap();
+        let tokenizer = Tokenizer::train(&options, &mut text.into_iter()).unwrap();
+        std::fs::write(&path, tokenizer.to_bytes().unwrap()).unwrap();
         std::fs::read_to_string(path).unwrap()
     }
 
@@ -61,7 +59,7 @@ fn word_files_load_as_they_were_saved() {
     for kind in [TokenizerKind::Word, TokenizerKind::Tabs] {
         let loaded = Tokenizer::load(folder.file(folder.json(kind))).unwrap();
         let again = folder.0.path().join("again.json");
-        loaded.save(&again).unwrap();
+        std::fs::write(&again, loaded.to_bytes().unwrap()).unwrap();
         assert_eq!(loaded.kind(), kind);
         assert_eq!(std::fs::read_to_string(&again).unwrap(), folder.json(kind));
         assert_eq!(
@@ -123,9 +121,6 @@ fn missing_files_and_folders_are_named() {
     let missing = folder.0.path().join("not-there").join("tokenizer.json");
     let error = Tokenizer::load(&missing).unwrap_err();
     assert!(matches!(error, TextError::Open { .. }), "{error}");
-    let good = Tokenizer::load(folder.file(folder.json(TokenizerKind::Word))).unwrap();
-    let error = good.save(&missing).unwrap_err();
-    assert!(matches!(error, TextError::Write { .. }), "{error}");
     assert!(error.to_string().contains("not-there"), "{error}");
 }
 

@@ -2,24 +2,24 @@
 //!
 //! `training batches FILE ...` plans real batches and writes them for both contenders;
 //! `training time FILE ...` trains on them and prints one JSON line; `training peak` times one large matrix
-//! product. The model, the loss and the optimiser are the trainer's own; reading, validating and saving are
+//! product. The model, the loss and the optimizer are the trainer's own; reading, validating and saving are
 //! left out on both sides.
 
 use std::{path::PathBuf, time::Instant};
 
-use attentive_model::config::{NormPlacement, Preset, TransformerConfig, Tying};
+use attentive_model::config::{ModelConfig, NormPlacement, Preset, TransformerConfig, Tying};
 use attentive_nn::{
     models::transformer::Transformer,
-    ops::{Precision, project, with_precision},
+    ops::{Precision, project},
     parameters,
     pass::Pass,
 };
 use attentive_train::{
     Recipe,
-    batches::{Batch, Budget, plan},
-    corpus::CorpusText,
-    forward::batch_loss,
-    optimizer::{Optimizer, global_norm},
+    data::batches::{Batch, Budget, plan},
+    data::corpus::CorpusText,
+    optim::optimizer::{Optimizer, Step, global_norm},
+    task::translation::batch_loss,
 };
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
@@ -156,8 +156,8 @@ fn time(
         ..Preset::Small.config(work.vocab, work.vocab)
     };
     let mut model = Transformer::new(&config, 1, &Device::flex().autodiff());
-    let mut optimizer = Optimizer::default();
     let settings = attentive_train::recipe::Optimizer::default();
+    let mut optimizer = Optimizer::new(&settings, &config.tensors());
     let (mut tokens, mut loss_sum, mut started) = (0, 0.0, Instant::now());
     for (index, rows) in work.batches.iter().enumerate() {
         if index == warm_up {
@@ -172,23 +172,19 @@ fn time(
             tgt_len: rows.tgt_len,
             pairs: (0..rows.rows).collect(),
         };
-        let pass = &mut Pass::training(1, index as u64);
-        let loss = with_precision(precision, || {
-            batch_loss(&model, &batch, work.label_smoothing, pass)
-        });
+        let pass = &mut Pass::training(1, index as u64, precision);
+        let loss = batch_loss(&model, &batch, work.label_smoothing, pass);
         loss_sum = f64::from(loss.objective.clone().into_scalar::<f32>()) / rows.tokens as f64;
         let gradients = parameters::gradients(&model, loss.objective.backward());
         let norm = global_norm(&gradients) / rows.tokens as f64;
         assert!(norm.is_finite());
-        let scale = 1.0 / rows.tokens as f64;
-        model = optimizer.step(
-            model,
-            gradients,
-            &settings,
-            index as u64 + 1,
-            work.learning_rate,
-            scale,
-        );
+        let step = Step {
+            number: index as u64 + 1,
+            learning_rate: work.learning_rate,
+            gradient_scale: 1.0 / rows.tokens as f64,
+            precision,
+        };
+        model = optimizer.step(model, gradients, &step);
         tokens += rows.tokens;
     }
     let seconds = started.elapsed().as_secs_f64();
@@ -210,7 +206,7 @@ fn matrix_peak() -> f64 {
     let mut speeds: Vec<f64> = (0..12)
         .map(|_| {
             let start = Instant::now();
-            std::hint::black_box(project(matrix.clone(), matrix.clone()));
+            std::hint::black_box(project(matrix.clone(), matrix.clone(), Precision::F32));
             2.0 * (SIZE as f64).powi(3) / start.elapsed().as_secs_f64() / 1e9
         })
         .collect();

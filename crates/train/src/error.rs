@@ -1,18 +1,20 @@
 //! What can go wrong between a recipe and a trained model.
 
+use std::error::Error;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use attentive_model::ModelError;
 use attentive_nn::error::NnError;
+use attentive_nn::ops::Precision;
 use attentive_runtime::error::RuntimeError;
 use attentive_text::error::TextError;
 
-use crate::corpus::Report;
-use crate::durable::{self, StorageError};
+use crate::data::corpus::Report;
 use crate::recipe::RecipeError;
 
 /// A result of this crate.
-pub type Result<T> = std::result::Result<T, TrainError>;
+pub type Result<T, E = TrainError> = std::result::Result<T, E>;
 
 /// What can go wrong between a recipe and a trained model.
 #[derive(Debug, thiserror::Error)]
@@ -51,10 +53,31 @@ pub enum TrainError {
         /// One sentence per difference.
         differences: Vec<String>,
     },
+    /// More processes than batches in a step.
+    #[error(
+        "`training.accumulate` ({batches}) must be at least the number of processes ({processes}): each of them \
+         computes a batch of every step. Raise it, and lower `training.batch_tokens` as much"
+    )]
+    TooManyProcesses {
+        /// How many.
+        processes: usize,
+        /// Batches in a step.
+        batches: usize,
+    },
+    /// The run would go on in another precision than it was begun with.
+    #[error("{}", other_precision(run, *before, *possible))]
+    OtherPrecision {
+        /// The run's folder.
+        run: PathBuf,
+        /// What it was begun with.
+        before: Precision,
+        /// Whether the device has it.
+        possible: bool,
+    },
     /// The recipe asks for a precision that the device does not have.
     #[error(
         "`training.precision` (\"bf16\") needs a CPU with bf16 products (AVX512-BF16), and {device} has none. \
-         Set it to \"f32\""
+         Set it to \"auto\" or \"f32\""
     )]
     Precision {
         /// The device, in words.
@@ -105,7 +128,7 @@ pub enum TrainError {
         differences.iter().map(|one| format!("\n  {one}")).collect::<String>()
     )]
     Changed {
-        /// `recipe`, `corpus` or `vocabulary`.
+        /// `recipe` or `corpus`.
         what: &'static str,
         /// The run's folder.
         run: PathBuf,
@@ -117,15 +140,144 @@ pub enum TrainError {
 impl TrainError {
     /// The same error, but if a full disk is at the bottom of it, said so with what to do about it.
     pub fn while_writing(self, path: &Path) -> Self {
-        if matches!(self, TrainError::Storage(_)) || !durable::disk_is_full(&self) {
+        if matches!(self, TrainError::Storage(_)) || !disk_is_full(&self) {
             return self;
         }
-        let source = std::io::Error::new(std::io::ErrorKind::StorageFull, self.to_string());
+        let source = io::Error::new(io::ErrorKind::StorageFull, self.to_string());
         TrainError::Storage(StorageError::DiskFull {
             path: path.to_owned(),
             source,
         })
     }
+}
+
+/// What can go wrong between a run and its folder.
+#[derive(Debug, thiserror::Error)]
+pub enum StorageError {
+    /// No space left.
+    #[error(
+        "the disk is full: could not write {} ({source})\nNothing half-written was kept, and earlier \
+         checkpoints are untouched. Free some space, or lower `checkpoints.keep_last`, and start the \
+         same command again: it continues from the last checkpoint.",
+        path.display()
+    )]
+    DiskFull {
+        /// What was to be written.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Anything else that the system refuses.
+    #[error("could not {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried: `write`, `read` and so on.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A checkpoint is not what its manifest says.
+    #[error("the checkpoint {} is damaged: {}\n{remedy}", path.display(), problems.join("; "))]
+    Damaged {
+        /// The checkpoint.
+        path: PathBuf,
+        /// One sentence per file.
+        problems: Vec<String>,
+        /// What to do.
+        remedy: String,
+    },
+    /// There are checkpoints, and none can be used.
+    #[error(
+        "no checkpoint of {} is intact:{}\nRestore the folder from a copy, or start anew in another \
+         folder; nothing here has been changed.",
+        path.display(),
+        found.iter().map(|one| format!("\n  {one}")).collect::<String>()
+    )]
+    NoneIntact {
+        /// The run.
+        path: PathBuf,
+        /// Each checkpoint with what is wrong with it.
+        found: Vec<String>,
+    },
+    /// Another process trains in this folder.
+    #[error(
+        "another training is writing to {}: wait for it to end, or choose another folder",
+        path.display()
+    )]
+    Locked {
+        /// The run.
+        path: PathBuf,
+    },
+    /// The folder belongs to something else.
+    #[error(
+        "{} is not empty and not a training run ({found} is in it): choose a new folder",
+        path.display()
+    )]
+    NotARun {
+        /// The folder.
+        path: PathBuf,
+        /// One of the things in it.
+        found: String,
+    },
+}
+
+impl StorageError {
+    /// Wraps a system error, and tells a full disk from the rest.
+    pub fn io(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| {
+            let path = path.clone();
+            if is_full(&source) {
+                StorageError::DiskFull { path, source }
+            } else {
+                StorageError::Io {
+                    action,
+                    path,
+                    source,
+                }
+            }
+        }
+    }
+}
+
+/// Whether a full disk (or an exhausted quota) is at the bottom of an error.
+fn disk_is_full(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.downcast_ref::<io::Error>().is_some_and(is_full) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
+fn other_precision(run: &Path, before: Precision, possible: bool) -> String {
+    let run = run.display();
+    let name = match before {
+        Precision::F32 => "f32",
+        Precision::Bf16 => "bf16",
+    };
+    let remedy = if possible {
+        format!("Continue it with --set training.precision={name}.")
+    } else {
+        format!(
+            "Continue it on a CPU with {name} products, or begin another run with its weights: --set \
+             training.start_from={run}"
+        )
+    };
+    format!(
+        "the run {run} was begun with matrix products in {name}; in another precision it would not be the \
+         same run.\n{remedy}"
+    )
 }
 
 fn missing_files(missing: &[PathBuf], dir: &str) -> String {
@@ -138,11 +290,10 @@ fn missing_files(missing: &[PathBuf], dir: &str) -> String {
     } else {
         ("files", "are")
     };
-    let remedy = match dir.is_empty() {
-        true => "set `data.dir` to the folder of the corpus (--set data.dir=FOLDER)".to_owned(),
-        false => {
-            format!("is `data.dir` ({dir}) the right folder? --set data.dir=FOLDER changes it")
-        }
+    let remedy = if dir.is_empty() {
+        "set `data.dir` to the folder of the corpus (--set data.dir=FOLDER)".to_owned()
+    } else {
+        format!("is `data.dir` ({dir}) the right folder? --set data.dir=FOLDER changes it")
     };
     format!("{files} that the recipe names {are} not there:{list}\n{remedy}")
 }
@@ -167,6 +318,15 @@ mod tests {
             message.contains("earlier checkpoints are untouched"),
             "{message}"
         );
+    }
+
+    #[test]
+    fn a_full_disk_is_told_from_other_errors() {
+        let path = Path::new("x");
+        let wrapped = |kind| StorageError::io("write", path)(io::Error::from(kind));
+        let full = wrapped(io::ErrorKind::StorageFull);
+        assert!(matches!(full, StorageError::DiskFull { .. }) && disk_is_full(&full));
+        assert!(!disk_is_full(&wrapped(io::ErrorKind::PermissionDenied)));
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! How good a model is: loss and perplexity by teacher forcing, BLEU by translating.
 //!
-//! Neighbours: [`crate::trainer`] validates with this, `attentive evaluate` is this.
+//! Neighbors: [`crate::task::translation`] validates with this, `attentive evaluate` is this.
+
+use std::path::Path;
 
 use attentive_metrics::bleu::corpus_bleu;
 use attentive_model::{config::TransformerConfig, directory::Tokenizers};
@@ -9,14 +11,17 @@ use attentive_runtime::{
     search::SearchOptions,
     translator::{Translator, TranslatorOptions},
 };
-use attentive_text::special::{BOS, EOS};
+use attentive_text::special::{source_ids, target_ids};
 
 use crate::{
-    Result,
-    batches::{Batch, Budget, plan_in_order},
-    corpus::Pair,
+    Recipe, Result,
+    data::{
+        batches::{Batch, Budget, plan_in_order},
+        corpus::Pair,
+    },
     events::Sample,
-    forward::batch_loss,
+    recipe::RECIPE_FILE,
+    task::translation::{batch_loss, smoothing},
 };
 
 /// What teacher forcing says about a model.
@@ -35,10 +40,20 @@ pub struct Evaluation {
 /// Tokens of a batch when nothing is kept for a backward pass.
 const BATCH_TOKENS: usize = 4096;
 
-/// Smoothing of the reported loss when no recipe says otherwise (§5.4).
-const SMOOTHING: f64 = 0.1;
+/// Label smoothing of a model without a recipe: the paper's (§5.4).
+const PAPER_SMOOTHING: f64 = 0.1;
 
-/// Loss and perplexity of the references `tgt` for the sources `src`, line by line.
+/// The label smoothing that a model was trained with, as the recipe in its directory says.
+pub fn label_smoothing(model_dir: &Path) -> Result<f64> {
+    let recipe = model_dir.join(RECIPE_FILE);
+    if !recipe.is_file() {
+        return Ok(PAPER_SMOOTHING);
+    }
+    Ok(smoothing(&Recipe::load_from_run(&recipe)?.training))
+}
+
+/// Loss, with this label smoothing, and perplexity of the references `tgt` for the sources `src`, line by
+/// line.
 ///
 /// Pairs with more than `longest` tokens on a side are left out: the memory of attention grows with the
 /// square of the length, so a single enormous line would exhaust any machine.
@@ -49,6 +64,7 @@ pub fn evaluate(
     src: &[String],
     tgt: &[String],
     longest: usize,
+    smoothing: f64,
 ) -> Result<Evaluation> {
     let limit = config
         .position_limit()
@@ -56,21 +72,14 @@ pub fn evaluate(
     let pairs: Vec<Pair> = src
         .iter()
         .zip(tgt)
-        .map(|(src, tgt)| {
-            let mut source = tokenizers.src.encode(src);
-            source.push(EOS);
-            let mut target = vec![BOS];
-            target.extend(tokenizers.tgt.encode(tgt));
-            target.push(EOS);
-            Pair {
-                src: source,
-                tgt: target,
-            }
+        .map(|(src, tgt)| Pair {
+            src: source_ids(tokenizers.src.encode(src)),
+            tgt: target_ids(&tokenizers.tgt.encode(tgt)),
         })
         .filter(|pair| pair.src.len() > 1 && pair.tgt.len() > 2)
         .filter(|pair| pair.src.len() <= limit && pair.tgt.len() <= limit)
         .collect();
-    let (loss, cross_entropy, tokens) = sums(model, &pairs, SMOOTHING);
+    let (loss, cross_entropy, tokens) = sums(model, &pairs, smoothing);
     let count = tokens.max(1) as f64;
     Ok(Evaluation {
         loss: loss / count,
@@ -128,7 +137,7 @@ pub fn bleu(
     Ok((corpus_bleu(&outputs, &references(tgt)).score, samples))
 }
 
-/// References as a model writes: between pre-tokenised words, which tabs separate in files, stand spaces.
+/// References as a model writes: between pre-tokenized words, which tabs separate in files, stand spaces.
 pub fn references(tgt: &[String]) -> Vec<String> {
     tgt.iter().map(|line| line.replace('\t', " ")).collect()
 }

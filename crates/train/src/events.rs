@@ -4,9 +4,8 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
-
-use crate::corpus::Report;
+use attentive_nn::ops::Precision;
+use serde::{Serialize, Serializer};
 
 /// Receives what happens in a run, in order.
 pub trait Observer {
@@ -19,15 +18,15 @@ pub trait Observer {
 pub enum Event {
     /// A phase before training that takes a while, such as `reading the corpus`.
     Preparing(&'static str),
-    /// Corpus and model are ready and training begins.
+    /// Data and model are ready and training begins.
     Started(Started),
-    /// An optimiser step was made; comes with every step, for a progress bar.
+    /// An optimizer step was made; comes with every step, for a progress bar.
     Step(StepReport),
     /// A line of the log is due (`training.log_every`).
     Logged(StepReport),
     /// An epoch ended.
     Epoch(EpochReport),
-    /// The model was judged.
+    /// The model was evaluated on the validation data.
     Validated(ValidationReport),
     /// A checkpoint was committed.
     Saved(PathBuf),
@@ -42,17 +41,15 @@ pub struct Started {
     pub run: PathBuf,
     /// The step that the run continues from, if it was begun before.
     pub continued_from: Option<u64>,
+    /// What the task says about its data: a word, and a line.
+    pub description: Vec<(&'static str, String)>,
     /// Trainable numbers.
     pub parameters: usize,
-    /// Source and target vocabulary.
-    pub vocabularies: (usize, usize),
-    /// What became of the training lines.
-    pub train: Report,
-    /// What became of the validation lines.
-    pub val: Report,
+    /// Of the factors of matrix products.
+    pub precision: Precision,
     /// Batches in an epoch.
     pub batches: usize,
-    /// Share of the tokens fed to the model that is padding.
+    /// Share of the positions fed to the model that is padding.
     pub padding: f64,
     /// Steps in the whole run, as far as it can be known.
     pub total_steps: u64,
@@ -63,11 +60,11 @@ pub struct Started {
 /// Where training stands after a step.
 #[derive(Debug, Clone, Serialize)]
 pub struct StepReport {
-    /// Optimiser steps done.
+    /// Optimizer steps done.
     pub step: u64,
     /// The epoch that is going on, from 0.
     pub epoch: u64,
-    /// Accumulated batches done, over the whole run.
+    /// Examples seen, such as sentence pairs, over all epochs.
     pub examples: u64,
     /// Target tokens seen.
     pub tokens: u64,
@@ -101,10 +98,9 @@ pub struct ValidationReport {
     pub epoch: u64,
     /// The training objective per token.
     pub loss: f64,
-    /// `exp` of the cross-entropy per token.
-    pub perplexity: f64,
-    /// sacreBLEU's 13a BLEU, if asked for.
-    pub bleu: Option<f64>,
+    /// The task's own metrics by name, such as `perplexity` and `bleu`.
+    #[serde(flatten, serialize_with = "as_map")]
+    pub metrics: Vec<(&'static str, f64)>,
     /// Seconds of training over all continuations.
     pub seconds: f64,
     /// Whether this is the best so far.
@@ -113,7 +109,14 @@ pub struct ValidationReport {
     pub samples: Vec<Sample>,
 }
 
-/// A validation sentence and what the model makes of it.
+fn as_map<S: Serializer>(
+    metrics: &[(&'static str, f64)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(metrics.iter().copied())
+}
+
+/// A validation example and what the model makes of it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Sample {
     /// The source.

@@ -1,46 +1,40 @@
 //! From corpora to trained checkpoints.
 //!
 //! ```text
-//! recipe -> corpus -> batches -> loss -> optimizer -> checkpoint
-//!                        ^                   ^
-//!                      random             schedule
+//! recipe -> data -> task -> optim -> run
+//!           \______ trainer ______/
 //! ```
 //!
 //! - [`recipe`] reads and checks the TOML file that says everything about a run.
-//! - [`corpus`] turns text files, or a [`synthetic`] task, into encoded pairs, and takes their
-//!   [`fingerprint`]; [`augmentation`] gives lines other forms, [`batches`] puts pairs of similar
-//!   length together, shuffled by [`random`].
-//! - [`schedule`] is the learning rate as a function of the step.
-//! - [`checkpoint`] (with [`manifest`] and [`state`]) and [`run_dir`] keep the run on the disk,
-//!   [`metrics_log`] its history; all of them write through [`durable`]. [`tensorboard`] writes the
-//!   history for TensorBoard too.
+//! - [`data`] turns text files, or a made-up task, into batches.
+//! - [`task`] is what is learned: examples -> batch -> loss -> scores and samples. Translation is the first.
+//! - [`optim`] holds the optimizer, the learning-rate schedule, the moving average of the weights and
+//!   checkpoint averaging.
+//! - [`run`] keeps a run on the disk: its folder, checkpoints, state and history.
+//! - [`distributed`] is what processes that train together say to each other; one process is the first case.
+//! - [`trainer`] is the loop over all of these, for any task and any number of processes.
+//! - [`events`] is what the loop tells its caller while it runs; [`tensorboard`] writes that for TensorBoard.
+//! - [`evaluation`] measures a translation model: loss, perplexity, BLEU.
 //! - [`error`] holds the one error type.
 
-pub mod augmentation;
-pub mod average;
-pub mod batches;
-pub mod checkpoint;
-pub mod corpus;
-pub mod durable;
-pub mod ema;
+pub mod data;
+pub mod distributed;
 pub mod error;
 pub mod evaluation;
 pub mod events;
-pub mod fingerprint;
-pub mod forward;
-pub mod manifest;
-pub mod metrics_log;
-pub mod optimizer;
-pub mod random;
+pub mod optim;
 pub mod recipe;
-pub mod run_dir;
-pub mod schedule;
-pub mod snapshot;
-mod start;
-pub mod state;
-pub mod synthetic;
+pub mod run;
+pub mod task;
 pub mod tensorboard;
 pub mod trainer;
 
 pub use error::{Result, TrainError};
 pub use recipe::Recipe;
+pub use trainer::Session;
+
+/// Trains what the recipe describes in this one process, until its end, early stopping or a request to stop.
+pub fn train(session: Session<'_>, observer: &mut dyn events::Observer) -> Result<events::Outcome> {
+    use {distributed::SingleProcess, task::translation::Translation};
+    trainer::train::<Translation>(session, &SingleProcess, observer)
+}

@@ -53,14 +53,14 @@ impl<'a> TensorBoard<'a> {
         Ok(())
     }
 
-    fn numbers(&mut self, numbers: &[(&str, Option<f64>)]) -> io::Result<()> {
+    fn numbers(&mut self, numbers: &[(impl AsRef<str>, Option<f64>)]) -> io::Result<()> {
         let step = self.step;
         let Some(file) = &mut self.file else {
             return Ok(());
         };
         for (tag, value) in numbers {
             if let Some(value) = value {
-                file.scalar(now(), step, tag, *value as f32)?;
+                file.scalar(now(), step, tag.as_ref(), *value as f32)?;
             }
         }
         file.flush()
@@ -76,11 +76,12 @@ impl<'a> TensorBoard<'a> {
     }
 
     fn validated(&mut self, report: &ValidationReport) -> io::Result<()> {
-        self.numbers(&[
-            ("loss/validation", Some(report.loss)),
-            ("perplexity/validation", Some(report.perplexity)),
-            ("bleu/validation", report.bleu),
-        ])
+        let metrics = report.metrics.iter().copied();
+        let numbers: Vec<(String, Option<f64>)> = std::iter::once(("loss", report.loss))
+            .chain(metrics)
+            .map(|(name, value)| (format!("{name}/validation"), Some(value)))
+            .collect();
+        self.numbers(&numbers)
     }
 }
 
@@ -245,10 +246,9 @@ mod tests {
         Event::Started(Started {
             run: PathBuf::new(),
             continued_from: None,
+            description: Vec::new(),
             parameters: 0,
-            vocabularies: (0, 0),
-            train: Default::default(),
-            val: Default::default(),
+            precision: Default::default(),
             batches: 0,
             padding: 0.0,
             total_steps: 0,
@@ -275,11 +275,24 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut heard = Heard(Vec::new());
         let mut board = TensorBoard::new(folder.path(), &mut heard);
-        for event in [started(), Event::Step(logged(7)), Event::Logged(logged(7))] {
+        let validated = Event::Validated(ValidationReport {
+            epoch: 1,
+            loss: 1.5,
+            metrics: vec![("bleu", 30.0)],
+            seconds: 1.0,
+            improved: true,
+            samples: Vec::new(),
+        });
+        for event in [
+            started(),
+            Event::Step(logged(7)),
+            Event::Logged(logged(7)),
+            validated,
+        ] {
             board.event(&event);
         }
         let path = board.path.clone();
-        assert_eq!(heard.0, ["event"; 3]);
+        assert_eq!(heard.0, ["event"; 4]);
         let bytes = fs::read(path).unwrap();
         let find = |text: &str| {
             bytes
@@ -287,6 +300,7 @@ mod tests {
                 .any(|part| part == text.as_bytes())
         };
         assert!(find("loss/training") && find("learning_rate") && !find("gradient_norm"));
+        assert!(find("loss/validation") && find("bleu/validation"));
     }
 
     #[test]

@@ -1,38 +1,36 @@
-//! The training loop: a whole run, readable in one sitting.
+//! The training loop: a whole run, readable in one sitting, for any [`Task`].
 //!
-//! batch -> loss -> gradients, summed over `training.accumulate` batches and divided by their tokens ->
-//! clipping -> Adam -> (validation, checkpoint) -> next batch. The loop's whole state is a
-//! [`Snapshot`]; what it does next depends on nothing else, so a run that was stopped anywhere
-//! continues bit by bit. Neighbours: `start.rs` opens or resumes the run, [`crate::evaluation`]
-//! judges the model, [`crate::snapshot`] stores it.
+//! batch -> loss -> gradients, summed over `training.accumulate` batches and divided by their targets ->
+//! gradient clipping -> optimizer step -> (validation, checkpoint) -> next batch. The loop's whole state is
+//! a [`Snapshot`]; what it does next depends on nothing else, so a run that was stopped anywhere
+//! continues bit by bit. Several processes share the batches of a step ([`crate::distributed`]); one
+//! alone is the same loop. Neighbors: `start` opens or resumes the run, `validation` finds the best model.
 
 mod reports;
+mod start;
 mod validation;
 
 use std::{
-    path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
     time::Instant,
 };
 
-use attentive_nn::{ops::with_precision, parameters, pass::Pass};
+use attentive_nn::{parameters, pass::Pass};
 use burn::tensor::Device;
 
+use self::start::{Files, Ready, prepare};
 use crate::{
     Recipe, Result, TrainError,
-    batches::{self, Batch, Budget},
-    corpus::Pair,
+    data::batches::Round,
+    distributed::{Communicator, all_reduce_gradients},
     events::{EpochReport, Event, Observer, Outcome, StepReport},
-    forward::{agreement, batch_loss, batch_loss_twice, smoothing},
-    manifest::CheckpointKind,
-    optimizer::{accumulate, clip_scale, global_norm},
-    run_dir::Link,
-    schedule::Schedule,
-    snapshot::Snapshot,
-    start::{Ready, prepare},
+    optim::{
+        optimizer::{Step, accumulate, clip_scale, global_norm},
+        schedule::Schedule,
+    },
+    run::{directory::Link, manifest::CheckpointKind, snapshot::Snapshot},
+    task::{Epoch, Task},
 };
 
 /// What to train, where, on what, and how to be stopped.
@@ -51,10 +49,18 @@ pub struct Session<'a> {
 const BAD_STEPS_LIMIT: u64 = 5;
 
 /// Trains until the recipe's end, early stopping or a request to stop.
-pub fn train(session: Session<'_>, observer: &mut dyn Observer) -> Result<Outcome> {
-    let ready = prepare(&session, observer)?;
-    let schedule = Schedule::new(&session.recipe.schedule, ready.config.d_model)
-        .accumulating(session.recipe.training.accumulate);
+pub fn train<T: Task>(
+    session: Session<'_>,
+    communicator: &dyn Communicator,
+    observer: &mut dyn Observer,
+) -> Result<Outcome> {
+    let (processes, batches) = (communicator.size(), session.recipe.training.accumulate);
+    if processes > batches {
+        return Err(TrainError::TooManyProcesses { processes, batches });
+    }
+    let ready = prepare::<T>(&session, communicator, observer)?;
+    let schedule =
+        Schedule::new(&session.recipe.schedule, ready.task.d_model()).accumulating(batches);
     let now = Instant::now();
     let state = &ready.snapshot.state;
     let mut trainer = Trainer {
@@ -64,15 +70,17 @@ pub fn train(session: Session<'_>, observer: &mut dyn Observer) -> Result<Outcom
         saved: now,
         window: now,
         session,
+        communicator,
         schedule,
         ready,
     };
     trainer.run(observer)
 }
 
-struct Trainer<'a> {
+struct Trainer<'a, T: Task> {
     session: Session<'a>,
-    ready: Ready,
+    communicator: &'a dyn Communicator,
+    ready: Ready<T>,
     schedule: Schedule,
     /// Seconds trained before this process.
     before: f64,
@@ -85,43 +93,28 @@ struct Trainer<'a> {
     window_before: u64,
 }
 
-impl Trainer<'_> {
+impl<T: Task> Trainer<'_, T> {
     fn run(&mut self, observer: &mut dyn Observer) -> Result<Outcome> {
-        let first = self.planned(0);
-        observer.event(&Event::Started(self.introduction(&first.0, &first.1)));
+        let first = self.ready.task.epoch(0);
+        observer.event(&Event::Started(self.introduction(&first)));
         let mut first = Some(first);
-        while let Some(epoch) = self.next_epoch() {
-            let (pairs, plan) = first
-                .take()
-                .filter(|_| epoch == 0)
-                .unwrap_or_else(|| self.planned(epoch));
-            while (self.ready.snapshot.state.batch as usize) < plan.len() {
-                if self.session.stop.load(Ordering::Relaxed) {
+        while let Some(number) = self.next_epoch() {
+            let epoch = first.take().filter(|_| number == 0);
+            let epoch = epoch.unwrap_or_else(|| self.ready.task.epoch(number));
+            while (self.ready.snapshot.state.batch as usize) < epoch.plan.len() {
+                let stop = self.session.stop.load(Ordering::Relaxed);
+                if self.communicator.any(stop) {
                     self.save(CheckpointKind::Interval, observer)?;
                     return Ok(Outcome::Interrupted);
                 }
                 if self.limit_reached() {
                     return self.finish(observer);
                 }
-                let batch = self.ready.snapshot.state.batch;
-                let batch = Batch::collect(&pairs, &plan[batch as usize]);
-                self.batch(epoch, &batch, observer)?;
+                self.batch(number, &epoch, observer)?;
             }
             self.end_epoch(observer)?;
         }
         self.finish(observer)
-    }
-
-    /// The pairs of an epoch and which of them make up each batch.
-    fn planned(&self, epoch: u64) -> (Arc<Vec<Pair>>, Vec<Vec<usize>>) {
-        let recipe = self.session.recipe;
-        let Ready {
-            corpus, tokenizers, ..
-        } = &self.ready;
-        let pairs = corpus.of_epoch(recipe, tokenizers, epoch);
-        let budget = Budget::of(&recipe.training);
-        let plan = batches::plan(&pairs, budget, recipe.training.seed, epoch as usize);
-        (pairs, plan)
     }
 
     /// The epoch to go on with, if the run is not over.
@@ -134,8 +127,9 @@ impl Trainer<'_> {
     fn limit_reached(&self) -> bool {
         let minutes = self.session.recipe.training.max_minutes;
         let last = self.last_step();
-        last.is_some_and(|last| self.ready.snapshot.state.step >= last)
-            || (minutes > 0.0 && self.seconds() >= minutes * 60.0)
+        let over = last.is_some_and(|last| self.ready.snapshot.state.step >= last);
+        let late = minutes > 0.0 && self.seconds() >= minutes * 60.0;
+        self.communicator.any(over || late)
     }
 
     /// The step after which the run ends, whatever epoch it is in: its limit, or where its learning rate
@@ -147,61 +141,103 @@ impl Trainer<'_> {
         last.map(|step| step as u64)
     }
 
-    /// One batch: its gradients join the others, and every `accumulate` batches there is a step.
-    fn batch(&mut self, epoch: u64, batch: &Batch, observer: &mut dyn Observer) -> Result<()> {
-        let recipe = self.session.recipe;
-        let snapshot = &mut self.ready.snapshot;
-        let number = epoch << 32 | snapshot.state.batch;
-        let mut pass = Pass::training(recipe.training.seed, number);
-        let loss = with_precision(recipe.training.precision, || {
-            let smoothing = smoothing(&recipe.training);
-            match agreement(&recipe.training, epoch) {
-                0.0 => batch_loss(&snapshot.model, batch, smoothing, &mut pass),
-                weight => batch_loss_twice(&snapshot.model, batch, smoothing, weight, &mut pass),
-            }
-        });
-        let value = f64::from(loss.objective.clone().into_scalar::<f32>());
+    /// One batch in each process: its gradients join the others, and every `accumulate` batches there is a
+    /// step.
+    fn batch(
+        &mut self,
+        number: u64,
+        epoch: &Epoch<T::Examples>,
+        observer: &mut dyn Observer,
+    ) -> Result<()> {
+        let training = &self.session.recipe.training;
+        let Ready {
+            task,
+            snapshot,
+            precision,
+            ..
+        } = &mut self.ready;
         let state = &mut snapshot.state;
-        state.batch += 1;
-        state.examples += batch.rows() as u64;
-        state.src_tokens += batch.src_tokens() as u64;
-        state.tgt_tokens += batch.tgt_tokens() as u64;
-        if !value.is_finite() {
-            return self.reject(batch, "the loss", value, observer);
+        let (rank, size) = (self.communicator.rank(), self.communicator.size());
+        let to_step = training.accumulate - state.micro_step as usize;
+        let round = Round::new(state.batch as usize, epoch.plan.len(), to_step, rank, size);
+
+        let mut objective = None;
+        let mut sums = [0.0; 3];
+        if let Some(own) = round.own {
+            let batch = task.batch(&epoch.examples, &epoch.plan[own]);
+            let pass = &mut Pass::training(training.seed, number << 32 | own as u64, *precision);
+            let loss = task.loss(&snapshot.model, &batch, number, pass);
+            let (value, targets) = (loss.clone().into_scalar::<f32>(), T::targets(&batch));
+            sums = [value.into(), targets as f64, epoch.plan[own].len() as f64];
+            objective = Some(loss);
         }
-        let gradients = parameters::gradients(&snapshot.model, loss.objective.backward());
-        accumulate(&mut snapshot.gradients, gradients);
-        state.micro_step += 1;
-        state.micro_tokens += batch.tgt_tokens() as u64;
-        state.micro_loss += value;
-        if state.micro_step < recipe.training.accumulate as u64 {
+        self.communicator.all_reduce_scalars(&mut sums);
+        let [loss, targets, examples] = sums;
+        state.batch = round.batches.end as u64;
+        state.examples += examples as u64;
+        state.tokens += targets as u64;
+        let examples = &epoch.plan[round.batches.clone()];
+        if !loss.is_finite() {
+            return self.reject("the loss", loss, examples, observer);
+        }
+        if let Some(objective) = objective {
+            let gradients = parameters::gradients(&snapshot.model, objective.backward());
+            accumulate(&mut snapshot.gradients, gradients);
+        }
+        state.micro_step += round.batches.len() as u64;
+        state.micro_tokens += targets as u64;
+        state.micro_loss += loss;
+        if state.micro_step < training.accumulate as u64 {
             return Ok(());
         }
-        let norm = global_norm(&snapshot.gradients) / state.micro_tokens as f64;
+        self.reduce_gradients();
+        let Snapshot {
+            gradients, state, ..
+        } = &self.ready.snapshot;
+        let norm = global_norm(gradients) / state.micro_tokens as f64;
         if !norm.is_finite() {
-            return self.reject(batch, "a gradient", norm, observer);
+            return self.reject("a gradient", norm, examples, observer);
         }
         self.step(norm, observer)
     }
 
-    /// One optimiser step over everything accumulated.
+    /// The sums of the gradients that all processes have accumulated, in each of them.
+    fn reduce_gradients(&mut self) {
+        let Ready { task, snapshot, .. } = &mut self.ready;
+        let gradients = &mut snapshot.gradients;
+        all_reduce_gradients(
+            self.communicator,
+            gradients,
+            &task.tensors(),
+            &self.session.device,
+        );
+    }
+
+    /// One optimizer step over everything accumulated.
     fn step(&mut self, norm: f64, observer: &mut dyn Observer) -> Result<()> {
         let recipe = self.session.recipe;
+        let Ready {
+            snapshot,
+            precision,
+            ..
+        } = &mut self.ready;
         let Snapshot {
             model,
             ema,
             optimizer,
             gradients,
             state,
-        } = &mut self.ready.snapshot;
+        } = snapshot;
         let step = state.step + 1;
         let learning_rate = self.schedule.rate(step as usize);
         let scale = clip_scale(norm, recipe.training.clip_norm) / state.micro_tokens as f64;
-        let taken = std::mem::take(gradients);
-        *model = with_precision(recipe.training.precision, || {
-            let settings = &recipe.optimizer;
-            optimizer.step(model.clone(), taken, settings, step, learning_rate, scale)
-        });
+        let update = Step {
+            number: step,
+            learning_rate,
+            gradient_scale: scale,
+            precision: *precision,
+        };
+        *model = optimizer.step(model.clone(), std::mem::take(gradients), &update);
         if let Some(ema) = ema {
             ema.update(model, step);
         }
@@ -230,10 +266,9 @@ impl Trainer<'_> {
     fn end_epoch(&mut self, observer: &mut dyn Observer) -> Result<()> {
         let seconds = self.seconds();
         let state = &mut self.ready.snapshot.state;
-        let loss = state.epoch_loss / state.epoch_tokens.max(1) as f64;
         let report = EpochReport {
             epoch: state.epoch,
-            loss,
+            loss: state.epoch_loss / state.epoch_tokens.max(1) as f64,
             seconds,
         };
         (state.epoch_loss, state.epoch_tokens) = (0.0, 0);
@@ -241,50 +276,51 @@ impl Trainer<'_> {
         state.batch = 0;
         let every = self.session.recipe.validation.every_epochs as u64;
         let due = every > 0 && state.epoch.is_multiple_of(every);
-        self.ready.log.append("epoch", state.step, &report)?;
+        self.log("epoch", &report)?;
         observer.event(&Event::Epoch(report));
-        match due && !self.ready.corpus.val.is_empty() {
-            true => self.validate(CheckpointKind::Epoch, observer),
-            false => self.save(CheckpointKind::Epoch, observer).map(|_| ()),
+        if due && self.ready.task.validates() {
+            self.validate(CheckpointKind::Epoch, observer)
+        } else {
+            self.save(CheckpointKind::Epoch, observer)
         }
     }
 
     /// The run is over: a last checkpoint, and the average of the last epochs if it is asked for.
     fn finish(&mut self, observer: &mut dyn Observer) -> Result<Outcome> {
-        let recipe = self.session.recipe;
-        let state = &self.ready.snapshot.state;
-        let early = state.stopped_early;
-        let newest = self
-            .ready
-            .run
-            .checkpoints()?
-            .last()
-            .map(|(position, _)| *position);
-        if newest != Some(state.position()) {
-            match self.ready.corpus.val.is_empty() || state.step == 0 {
-                true => self.save(CheckpointKind::Interval, observer).map(|_| ())?,
-                false => self.validate(CheckpointKind::Interval, observer)?,
+        let Ready {
+            task,
+            snapshot,
+            files,
+            ..
+        } = &self.ready;
+        let mut unsaved = false;
+        if let Some(files) = files {
+            let newest = files.run.checkpoints()?.pop();
+            unsaved = newest.is_none_or(|(newest, _)| newest != snapshot.state.position());
+        }
+        if self.communicator.any(unsaved) {
+            if task.validates() && snapshot.state.step > 0 {
+                self.validate(CheckpointKind::Interval, observer)?;
+            } else {
+                self.save(CheckpointKind::Interval, observer)?;
             }
         }
-        let count = recipe.checkpoints.average_last;
-        if count > 0 {
-            let epochs = self.ready.run.epoch_checkpoints()?;
-            let last = &epochs[epochs.len().saturating_sub(count)..];
-            self.keep_average(last, observer)?;
-        }
-        Ok(if early {
+        self.keep_average(observer)?;
+        // Whoever started the processes may end them all when the first one ends.
+        self.communicator.barrier();
+        Ok(if self.ready.snapshot.state.stopped_early {
             Outcome::StoppedEarly
         } else {
             Outcome::Finished
         })
     }
 
-    /// A batch that cannot be learnt from: nothing of this step is applied.
+    /// Batches that cannot be learned from: nothing of this step is applied.
     fn reject(
         &mut self,
-        batch: &Batch,
         what: &str,
         value: f64,
+        batches: &[Vec<usize>],
         observer: &mut dyn Observer,
     ) -> Result<()> {
         let snapshot = &mut self.ready.snapshot;
@@ -292,19 +328,20 @@ impl Trainer<'_> {
         let state = &mut snapshot.state;
         (state.micro_step, state.micro_tokens, state.micro_loss) = (0, 0, 0.0);
         state.bad_steps += 1;
-        let pairs: Vec<String> = batch
-            .pairs
+        let examples = batches.concat();
+        let first: Vec<String> = examples
             .iter()
             .take(8)
-            .map(|pair| (pair + 1).to_string())
+            .map(|example| (example + 1).to_string())
             .collect();
         let message = format!(
-            "{what} is {value} at step {} (epoch {}, batch {}, {} sentence pairs, the first kept pairs {}): the step was not applied",
+            "{what} is {value} at step {} (epoch {}, batch {}, {} examples, the first of those kept {}): the \
+             step was not applied",
             state.step + 1,
             state.epoch,
-            state.batch - 1,
-            batch.rows(),
-            pairs.join(", ")
+            state.batch - batches.len() as u64,
+            examples.len(),
+            first.join(", ")
         );
         if state.bad_steps >= BAD_STEPS_LIMIT {
             return Err(TrainError::NotFinite {
@@ -312,37 +349,51 @@ impl Trainer<'_> {
                 times: state.bad_steps,
             });
         }
-        self.ready.log.append(
-            "rejected",
-            state.step,
-            &serde_json::json!({ "reason": message }),
-        )?;
+        self.log("rejected", &serde_json::json!({ "reason": message }))?;
         observer.event(&Event::Warning(message));
         Ok(())
     }
 
-    fn save(&mut self, kind: CheckpointKind, observer: &mut dyn Observer) -> Result<PathBuf> {
-        let seconds = self.seconds();
-        let recipe = self.session.recipe;
+    /// Writes a checkpoint; gradients that wait for the rest of their accumulation are gathered in process 0
+    /// before.
+    fn save(&mut self, kind: CheckpointKind, observer: &mut dyn Observer) -> Result<()> {
+        if self.ready.snapshot.state.micro_step > 0 {
+            self.reduce_gradients();
+        }
+        if self.communicator.is_root() {
+            self.write_checkpoint(kind, observer)?;
+        } else {
+            self.ready.snapshot.gradients.clear();
+        }
+        self.saved = Instant::now();
+        Ok(())
+    }
+
+    /// The part of [`Trainer::save`] that process 0 does alone.
+    fn write_checkpoint(
+        &mut self,
+        kind: CheckpointKind,
+        observer: &mut dyn Observer,
+    ) -> Result<()> {
+        let (recipe, seconds) = (self.session.recipe, self.seconds());
         let Ready {
-            run,
-            config,
-            tokenizers,
+            task,
             snapshot,
-            log,
+            files: Some(Files { run, log }),
             ..
-        } = &mut self.ready;
+        } = &mut self.ready
+        else {
+            return Ok(());
+        };
         snapshot.state.seconds = seconds;
         snapshot.state.metrics_lines = log.lines();
-        let checkpoint = snapshot.save(run, kind, config, tokenizers, &recipe.to_toml())?;
+        let checkpoint = run.checkpoint_path(snapshot.state.position());
+        snapshot.save(&checkpoint, kind, task, recipe)?;
         run.point(Link::Last, &checkpoint)?;
-        run.prune(
-            recipe.checkpoints.keep_last.max(1),
-            recipe.checkpoints.average_last,
-        )?;
-        self.saved = Instant::now();
-        observer.event(&Event::Saved(checkpoint.clone()));
-        Ok(checkpoint)
+        let keep = &recipe.checkpoints;
+        run.prune(keep.keep_last.max(1), keep.average_last)?;
+        observer.event(&Event::Saved(checkpoint));
+        Ok(())
     }
 
     fn log_step(&mut self, report: StepReport, observer: &mut dyn Observer) -> Result<()> {
@@ -350,14 +401,15 @@ impl Trainer<'_> {
         (state.window_loss, state.window_tokens) = (0.0, 0);
         state.train_loss = Some(report.loss);
         (self.window, self.window_before) = (Instant::now(), 0);
-        self.ready.log.append("step", report.step, &report)?;
+        self.log("step", &report)?;
         observer.event(&Event::Logged(report));
         Ok(())
     }
 
     fn minutes_have_passed(&self) -> bool {
         let minutes = self.session.recipe.checkpoints.every_minutes;
-        minutes > 0.0 && self.saved.elapsed().as_secs_f64() >= minutes * 60.0
+        let passed = minutes > 0.0 && self.saved.elapsed().as_secs_f64() >= minutes * 60.0;
+        self.communicator.any(passed)
     }
 
     /// Seconds of training over all continuations.

@@ -1,4 +1,4 @@
-//! Learning: the model can do what it is for. The sanity task of SPEC section 2.
+//! Learning: the model can do what it is for. The reversal task is the first check of a translator.
 
 use std::{path::Path, sync::atomic::AtomicBool};
 
@@ -6,10 +6,10 @@ use attentive_model::directory::ModelDir;
 use attentive_nn::models::transformer::Transformer;
 use attentive_runtime::translator::{Translator, TranslatorOptions};
 use attentive_train::{
-    Recipe,
+    Recipe, Session,
+    data::synthetic,
     events::{Event, Observer},
-    synthetic,
-    trainer::{Session, train},
+    train,
 };
 use burn::tensor::Device;
 
@@ -19,8 +19,8 @@ impl Observer for Print {
     fn event(&mut self, event: &Event) {
         if let Event::Validated(report) = event {
             println!(
-                "epoch {}: loss {:.4}, BLEU {:?}, {:.1} s",
-                report.epoch, report.loss, report.bleu, report.seconds
+                "epoch {}: loss {:.4}, {:?}, {:.1} s",
+                report.epoch, report.loss, report.metrics, report.seconds
             );
         }
     }
@@ -29,7 +29,7 @@ impl Observer for Print {
 /// At least 99% of unseen sequences exactly right after its 1,200 steps (some 20 seconds on two cores); and
 /// one of its heads can be seen to read the line from its end.
 #[test]
-fn reversal_is_learnt_with_the_recipe_as_it_ships() {
+fn reversal_is_learned_with_the_recipe_as_it_ships() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recipes/reverse.toml");
     let recipe = Recipe::load(&path, &[]).unwrap();
     let dir = tempfile::tempdir().unwrap();

@@ -3,11 +3,12 @@
 use std::{path::Path, sync::atomic::AtomicBool};
 
 use attentive_model::directory::ModelDir;
-use attentive_nn::{models::transformer::Transformer, parameters};
+use attentive_nn::{models::transformer::Transformer, ops::Precision, parameters};
 use attentive_train::{
-    Recipe, TrainError,
+    Recipe, Session, TrainError, evaluation,
     events::{Event, Observer, Outcome, StepReport},
-    trainer::{Session, train},
+    run::{checkpoint, state::TrainState},
+    train,
 };
 use burn::tensor::Device;
 
@@ -35,8 +36,8 @@ seed = 5
 epochs = 3
 batch_tokens = 96
 accumulate = 3
-agreement = 2.0
-agreement_after = 1
+r_drop = 2.0
+r_drop_after = 1
 clip_norm = 1.0
 ema_decay = 0.9
 log_every = 1
@@ -104,7 +105,7 @@ fn observed(
     (result, observer.warnings, observer.last)
 }
 
-/// Every weight of RUN/last and every number of its optimiser, as bytes.
+/// Every weight of RUN/last and every number of its optimizer, as bytes.
 fn bytes(run: &Path) -> Vec<Vec<u8>> {
     ["model.safetensors", "optimizer.safetensors"]
         .map(|file| std::fs::read(run.join("last").join(file)).unwrap())
@@ -180,7 +181,7 @@ fn a_run_continued_within_an_accumulation_goes_on_with_its_gradients() {
     )
     .0
     .unwrap();
-    let state = attentive_train::state::TrainState::load(&pieces.join("last")).unwrap();
+    let state = TrainState::load(&pieces.join("last")).unwrap();
     assert!(
         state.step > 0 && state.micro_step > 0,
         "the epoch must end within an accumulation: {state:?}"
@@ -217,6 +218,57 @@ fn a_changed_recipe_is_refused_with_the_difference_named() {
         .unwrap_err();
     assert!(error.to_string().contains("data.synthetic"), "{error}");
     assert_eq!(bytes(&out), before, "a refused run changes nothing");
+}
+
+/// The recipe in the run's folder may be lost or edited; the checkpoint knows its own.
+#[test]
+fn a_changed_recipe_is_refused_even_if_the_folder_has_lost_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let few = "training.max_steps=2";
+    run(&recipe(&[few]), dir.path(), u64::MAX).0.unwrap();
+    std::fs::remove_file(dir.path().join("recipe.toml")).unwrap();
+    let other = recipe(&["training.seed=6", few]);
+    let error = run(&other, dir.path(), u64::MAX).0.unwrap_err();
+    assert!(error.to_string().contains("`training.seed`: 5"), "{error}");
+    run(&recipe(&[few]), dir.path(), u64::MAX).0.unwrap();
+}
+
+#[test]
+fn a_run_goes_on_in_the_precision_that_it_was_begun_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let begin = |precision: &str, out: &Path| {
+        let set = format!("training.precision={precision}");
+        run(&recipe(&[&set]), out, 1).0.unwrap();
+        TrainState::load(&out.join("last")).unwrap().precision
+    };
+    let go_on = |precision: &str, out: &Path| {
+        let set = format!("training.precision={precision}");
+        run(&recipe(&[&set]), out, 2).0
+    };
+    let (auto, f32) = (dir.path().join("auto"), dir.path().join("f32"));
+    let best = if Precision::Bf16.available() {
+        Precision::Bf16
+    } else {
+        Precision::F32
+    };
+    assert_eq!(begin("auto", &auto), Some(best));
+    assert_eq!(begin("f32", &f32), Some(Precision::F32));
+    go_on("auto", &auto).unwrap();
+    go_on("f32", &f32).unwrap();
+    if best == Precision::F32 {
+        let error = go_on("bf16", &f32).unwrap_err();
+        assert!(matches!(error, TrainError::Precision { .. }), "{error}");
+        return;
+    }
+    go_on("bf16", &auto).unwrap();
+    for (precision, out, remedy) in [
+        ("auto", &f32, "--set training.precision=f32"),
+        ("bf16", &f32, "--set training.precision=f32"),
+        ("f32", &auto, "--set training.precision=bf16"),
+    ] {
+        let message = go_on(precision, out).unwrap_err().to_string();
+        assert!(message.contains(remedy), "{message}");
+    }
 }
 
 #[test]
@@ -313,7 +365,11 @@ fn a_damaged_checkpoint_is_reported_and_the_one_before_it_is_used() {
 #[test]
 fn checkpoint_averaging_is_the_mean_of_the_last_epochs() {
     let dir = tempfile::tempdir().unwrap();
-    let recipe = recipe(&["checkpoints.average_last=2", "training.ema_decay=0.0"]);
+    let recipe = recipe(&[
+        "checkpoints.average_last=2",
+        "training.ema_decay=0.0",
+        "training.label_smoothing=0.25",
+    ]);
     let out = dir.path().join("run");
     run(&recipe, &out, u64::MAX).0.unwrap();
     let values = |dir: &Path| {
@@ -339,9 +395,59 @@ fn checkpoint_averaging_is_the_mean_of_the_last_epochs() {
                 .contains("epoch")
         })
         .collect();
+    let smoothing = |folder: &Path| evaluation::label_smoothing(folder).unwrap();
+    assert_eq!(smoothing(&out.join("average")), 0.25);
     let [a, b] = [epochs[epochs.len() - 2], epochs[epochs.len() - 1]].map(|path| values(path));
     for (mean, (a, b)) in values(&out.join("average")).iter().zip(a.iter().zip(&b)) {
         assert!((mean - (a + b) / 2.0).abs() < 1e-6);
+    }
+}
+
+/// Steps that are too large jump around the minimum, and the average of three epochs is nearer to it than each.
+#[test]
+fn an_average_that_is_the_best_model_is_what_later_ones_are_compared_with() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("run");
+    let with_epochs = |epochs: &str| {
+        recipe(&[
+            epochs,
+            "checkpoints.average_last=3",
+            "training.ema_decay=0.0",
+            "training.r_drop=0.0",
+            "training.r_drop_after=0",
+            "training.accumulate=1",
+            "schedule.kind=constant",
+            "schedule.learning_rate=0.01",
+            "validation.best_by=loss",
+        ])
+    };
+    let average_loss = || {
+        let text = std::fs::read_to_string(out.join("metrics.jsonl")).unwrap();
+        let lines: Vec<serde_json::Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .filter(|line: &serde_json::Value| line["event"] == "average")
+            .collect();
+        assert_eq!(lines.len(), 1, "{text}");
+        assert_eq!(lines[0]["improved"], true, "{text}");
+        lines[0]["loss"].as_f64().unwrap()
+    };
+    let best = || std::fs::canonicalize(out.join("best")).unwrap();
+    run(&with_epochs("training.epochs=6"), &out, u64::MAX)
+        .0
+        .unwrap();
+    let loss = average_loss();
+    // Run once more, it changes nothing.
+    for _ in 0..2 {
+        let state = TrainState::load(&out.join("last")).unwrap();
+        assert_eq!(state.best_score, Some(-loss));
+        assert!(state.best_is_average && state.best_step == Some(state.step));
+        assert!(best().ends_with("average"));
+        checkpoint::verify(&std::fs::canonicalize(out.join("last")).unwrap()).unwrap();
+        run(&with_epochs("training.epochs=6"), &out, u64::MAX)
+            .0
+            .unwrap();
+        assert_eq!(average_loss(), loss);
     }
 }
 
@@ -369,7 +475,7 @@ fn a_run_that_diverges_names_the_batch_stops_and_keeps_its_checkpoint() {
         "{warnings:?}"
     );
     // The bad steps were not applied: the newest checkpoint is that of the last good step.
-    let state = attentive_train::state::TrainState::load(&out.join("last")).unwrap();
+    let state = TrainState::load(&out.join("last")).unwrap();
     assert!(state.step >= 1 && state.bad_steps == 0);
-    attentive_train::checkpoint::verify(&std::fs::canonicalize(out.join("last")).unwrap()).unwrap();
+    checkpoint::verify(&std::fs::canonicalize(out.join("last")).unwrap()).unwrap();
 }

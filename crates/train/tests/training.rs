@@ -3,16 +3,16 @@
 use attentive_model::config::{Preset, TransformerConfig};
 use attentive_nn::{
     models::transformer::Transformer,
-    ops::{AdamStep, SmoothedLoss, adam_update},
+    ops::{AdamStep, Precision, SmoothedLoss, adam_update},
     parameters,
     pass::Pass,
 };
 use attentive_train::{
-    batches::Batch,
-    corpus::Pair,
-    forward::{agreement, batch_loss, batch_loss_twice},
-    optimizer::{Gradients, accumulate, clip_scale, global_norm, muon_update},
+    data::batches::Batch,
+    data::corpus::Pair,
+    optim::optimizer::{Gradients, accumulate, clip_scale, global_norm, muon_update},
     recipe::Training,
+    task::translation::{batch_loss, r_drop, r_drop_loss},
 };
 use burn::tensor::{Device, Tensor, TensorData};
 use serde_json::Value;
@@ -61,16 +61,15 @@ fn gradients(model: &Transformer, indices: &[usize]) -> (Gradients, usize) {
 }
 
 #[test]
-fn two_looks_without_dropout_are_one_look_and_with_dropout_they_disagree() {
+fn r_drop_without_dropout_is_the_plain_loss_and_with_dropout_it_is_more() {
     let model = model_with_dropout(0.3);
     let batch = Batch::collect(&pairs(), &[0, 3, 5]);
     let value = |loss: SmoothedLoss| loss.objective.into_scalar::<f32>();
-    let twice =
-        |weight, pass: &mut Pass| value(batch_loss_twice(&model, &batch, 0.1, weight, pass));
+    let twice = |weight, pass: &mut Pass| value(r_drop_loss(&model, &batch, 0.1, weight, pass));
     let once = value(batch_loss(&model, &batch, 0.1, &mut Pass::evaluation()));
     let calm = twice(5.0, &mut Pass::evaluation());
     assert!((once - calm).abs() < 1e-4 * once, "{once} and {calm}");
-    let noisy = |weight| twice(weight, &mut Pass::training(1, 1));
+    let noisy = |weight| twice(weight, &mut Pass::training(1, 1, Precision::F32));
     assert!(
         noisy(5.0) > noisy(0.0) + 0.01,
         "{} {}",
@@ -80,13 +79,13 @@ fn two_looks_without_dropout_are_one_look_and_with_dropout_they_disagree() {
 }
 
 #[test]
-fn two_looks_may_begin_after_some_epochs() {
+fn r_drop_may_begin_after_some_epochs() {
     let training = Training {
-        agreement: 5.0,
-        agreement_after: 2,
+        r_drop: 5.0,
+        r_drop_after: 2,
         ..Training::default()
     };
-    let weights = [0, 1, 2, 3].map(|epoch| agreement(&training, epoch));
+    let weights = [0, 1, 2, 3].map(|epoch| r_drop(&training, epoch));
     assert_eq!(weights, [0.0, 0.0, 5.0, 5.0]);
 }
 
@@ -176,15 +175,16 @@ fn muon_matches_pytorch() {
         for (i, gradient) in case["gradients"].as_array().unwrap().iter().enumerate() {
             let rule = rule(&fixture, i, fixture["weight_decay"].as_f64().unwrap());
             let before = parameters::to_vec(&values);
+            let gradient = tensor(floats(gradient));
             (values, momentum) =
-                muon_update(values, tensor(floats(gradient)), momentum, shape, &rule);
+                muon_update(values, gradient, momentum, shape, &rule, Precision::F32);
             let expected = floats(&case["parameters_after_step"][i]);
             let largest = before
                 .iter()
                 .zip(&expected)
                 .fold(0f32, |most, (b, e)| most.max((b - e).abs()));
             for (g, e) in parameters::to_vec(&values).iter().zip(expected) {
-                // PyTorch orthogonalises in bf16: little more than one digit of a step.
+                // PyTorch orthogonalizes in bf16: little more than one digit of a step.
                 assert!((g - e).abs() < 0.1 * largest, "step {}: {g} and {e}", i + 1);
             }
         }

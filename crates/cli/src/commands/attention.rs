@@ -19,7 +19,9 @@ use clap::{Args, ValueEnum};
 use crate::arguments::{DeviceArg, positive};
 use crate::direction::{self, DirectionArgs};
 use crate::exit::Ending;
-use crate::model::{Choice, LoadedModel, only_for_the_cpu};
+use crate::model::{Choice, only_for_the_cpu};
+#[cfg(feature = "training")]
+use crate::network::LoadedModel;
 use crate::picture::PictureArgs;
 use crate::terminal::Terminal;
 use crate::wording::plural;
@@ -191,10 +193,13 @@ impl AttentionArgs {
                 Record::of(&model, &dir.tokenizers, &self.sentence, target)
             }
             (_, Choice::BuiltIn(_)) => return Err(only_for_the_cpu("built-in models are")),
+            #[cfg(feature = "training")]
             (device, Choice::Directory(path)) => {
                 let model = LoadedModel::open(path, device)?;
                 Record::of(&model.network, &model.tokenizers, &self.sentence, target)
             }
+            #[cfg(not(feature = "training"))]
+            (_, Choice::Directory(_)) => return Err(only_for_the_cpu("this build is")),
         };
         Ok(record?)
     }

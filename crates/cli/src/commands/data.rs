@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use attentive_train::data::synthetic;
 use attentive_train::recipe::{Synthetic, SyntheticTask};
-use attentive_train::synthetic;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::arguments::positive;
@@ -24,7 +24,7 @@ pub struct DataArgs {
 
 #[derive(Debug, Subcommand)]
 enum DataCommand {
-    /// Make up lines of random words and what they translate to
+    /// Generate a synthetic corpus: random words to copy or to reverse
     Synthetic(SyntheticArgs),
 }
 
@@ -36,20 +36,20 @@ struct SyntheticArgs {
     /// Number of lines
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = positive())]
     lines: usize,
-    /// Decides which lines they are
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    /// Random seed
+    #[arg(long, value_name = "SEED", default_value_t = Synthetic::default().seed)]
     seed: u64,
     /// Write PREFIX.src and PREFIX.tgt
     #[arg(long, value_name = "PREFIX")]
     out: PathBuf,
     /// Number of different words: a, b, ... z, aa, ab, ...
-    #[arg(long, value_name = "N", default_value_t = 26)]
+    #[arg(long, value_name = "N", default_value_t = Synthetic::default().symbols)]
     symbols: usize,
-    /// Fewest words of a line
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = positive())]
+    /// Minimum number of words of a line
+    #[arg(long, value_name = "N", default_value_t = Synthetic::default().min_length, value_parser = positive())]
     min_length: usize,
-    /// Most words of a line
-    #[arg(long, value_name = "N", default_value_t = 12, value_parser = positive())]
+    /// Maximum number of words of a line
+    #[arg(long, value_name = "N", default_value_t = Synthetic::default().max_length, value_parser = positive())]
     max_length: usize,
 }
 
@@ -125,4 +125,32 @@ fn with_end(prefix: &Path, end: &str) -> anyhow::Result<PathBuf> {
     let mut name = name.to_owned();
     name.push(end);
     Ok(prefix.with_file_name(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use attentive_train::Recipe;
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        data: DataArgs,
+    }
+
+    /// Whoever follows the README gives a model of reverse.toml the lines of this command.
+    #[test]
+    fn the_lines_are_like_those_that_the_reversal_recipe_trains_on() {
+        let arguments = ["data", "synthetic", "reverse", "--out", "x"];
+        let DataCommand::Synthetic(args) = Command::parse_from(arguments).data.command;
+        let made = args.settings().unwrap();
+        let text = include_str!("../../../../recipes/reverse.toml");
+        let recipe = Recipe::from_toml_str("reverse.toml", text, &[]).unwrap();
+        let trained = recipe.data.synthetic.unwrap();
+        let kind = |task: &Synthetic| (task.symbols, task.min_length, task.max_length);
+        assert_eq!(kind(&made), kind(&trained));
+        assert_eq!(kind(&made), kind(&Synthetic::default()));
+    }
 }

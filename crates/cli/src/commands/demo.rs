@@ -8,16 +8,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use attentive_runtime::translator::TranslatorOptions;
 use attentive_train::Recipe;
+use attentive_train::data::synthetic;
 use attentive_train::events::Outcome;
 use attentive_train::recipe::Synthetic;
-use attentive_train::synthetic;
 use clap::Args;
 
 use super::train::{Follower, train};
 use crate::arguments::{DeviceArg, positive};
 use crate::decoding::ComputeKind;
 use crate::exit::Ending;
-use crate::model::{Choice, LoadedModel};
+use crate::model::Choice;
+use crate::network::LoadedModel;
 use crate::output::Output;
 use crate::terminal::{Colours, Look, Terminal};
 
@@ -31,7 +32,7 @@ pub struct DemoArgs {
     /// Lines to show
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = positive())]
     lines: usize,
-    /// Change a value of recipes/reverse.toml, which is what is trained
+    /// Override a value of recipes/reverse.toml, the recipe that is trained; can be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     #[command(flatten)]
@@ -47,7 +48,7 @@ Examples:
 /// Compiled in, so that the demo needs no files.
 const RECIPE: &str = include_str!("../../../../recipes/reverse.toml");
 
-/// The task is judged on so many unseen lines.
+/// The model is evaluated on so many unseen lines.
 const UNSEEN: usize = 200;
 
 /// Trains and translates.
@@ -112,9 +113,10 @@ fn show(args: &DemoArgs, run: &Path, task: &Synthetic) -> anyhow::Result<()> {
         let is_right = text == expected;
         right += usize::from(is_right);
         if index < args.lines {
-            let verdict = match is_right {
-                true => colours.paint(Look::Green, "right"),
-                false => format!("{}, expected {expected}", colours.paint(Look::Red, "wrong")),
+            let verdict = if is_right {
+                colours.paint(Look::Green, "right")
+            } else {
+                format!("{}, expected {expected}", colours.paint(Look::Red, "wrong"))
             };
             writeln!(output, "{source:width$}  ->  {text:width$}  {verdict}")?;
         }

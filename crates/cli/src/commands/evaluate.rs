@@ -17,7 +17,8 @@ use crate::arguments::DeviceArg;
 use crate::decoding::notices::Notices;
 use crate::decoding::{DecodingArgs, LinesArgs};
 use crate::exit::Ending;
-use crate::model::{Choice, LoadedModel};
+use crate::model::Choice;
+use crate::network::LoadedModel;
 use crate::output::Output;
 use crate::terminal::Terminal;
 use crate::wording::{count, plural};
@@ -54,7 +55,8 @@ Examples:
   attentive evaluate --model runs/multi30k --src test.de --ref test.en -o test.hyp
   attentive evaluate --model de-en --src test.de --ref test.en --whole-lines
 
-Loss is the label-smoothed (0.1) objective per target token, perplexity is exp of the cross-entropy;
+Loss is the training objective per target token, with the label smoothing of the model's recipe (0.1
+without one); perplexity is exp of the cross-entropy;
 both need f32 weights, which built-in and quantized models do not have. BLEU is sacreBLEU's, with its signature.";
 
 /// Measures.
@@ -74,6 +76,7 @@ pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
             model,
             &test,
             options.max_source_tokens,
+            evaluation::label_smoothing(&choice.open()?.path)?,
             terminal,
         )?),
         None => None,
@@ -144,6 +147,7 @@ fn probabilities(
     model: &LoadedModel,
     test: &ParallelCorpus,
     longest: usize,
+    smoothing: f64,
     terminal: &Terminal,
 ) -> anyhow::Result<Evaluation> {
     let lines = count(test.len());
@@ -153,7 +157,8 @@ fn probabilities(
         tokenizers,
         network,
     } = model;
-    let found = evaluation::evaluate(network, config, tokenizers, &test.src, &test.tgt, longest)?;
+    let (src, tgt) = (&test.src, &test.tgt);
+    let found = evaluation::evaluate(network, config, tokenizers, src, tgt, longest, smoothing)?;
     if found.left_out > 0 {
         let pairs = plural(found.left_out, "pair is", "pairs are");
         terminal.warn(format_args!(

@@ -2,14 +2,18 @@
 
 mod attention;
 mod completions;
+#[cfg(feature = "training")]
 mod data;
+#[cfg(feature = "training")]
 mod demo;
+#[cfg(feature = "training")]
 mod evaluate;
 mod info;
 mod plot;
 mod quantize;
 pub mod score;
 mod tokenizer;
+#[cfg(feature = "training")]
 mod train;
 mod translate;
 
@@ -21,14 +25,17 @@ use crate::terminal::Terminal;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Train a small model for half a minute and translate with it
+    #[cfg(feature = "training")]
     Demo(demo::DemoArgs),
     /// Train a model from a recipe, or continue a run
+    #[cfg(feature = "training")]
     Train(train::TrainArgs),
     /// Translate sentences, a file or standard input
     Translate(translate::TranslateArgs),
     /// Make a smaller, faster model for the CPU: weights of 8 bits
     Quantize(quantize::QuantizeArgs),
     /// Measure a model on a test set: loss, perplexity, BLEU
+    #[cfg(feature = "training")]
     Evaluate(evaluate::EvaluateArgs),
     /// Score translations as sacreBLEU does: BLEU, chrF, TER, and whether differences are chance
     Score(score::ScoreArgs),
@@ -41,6 +48,7 @@ pub enum Command {
     /// Train a tokenizer, or use one
     Tokenizer(tokenizer::TokenizerArgs),
     /// Make training data
+    #[cfg(feature = "training")]
     Data(data::DataArgs),
     /// Print completions for a shell
     Completions(completions::CompletionsArgs),
@@ -49,16 +57,20 @@ pub enum Command {
 /// Does it.
 pub fn run(command: Command, terminal: &Terminal) -> anyhow::Result<()> {
     match command {
+        #[cfg(feature = "training")]
         Command::Demo(args) => demo::run(args, terminal),
+        #[cfg(feature = "training")]
         Command::Train(args) => train::run(args, terminal),
         Command::Translate(args) => translate::run(args, terminal),
         Command::Quantize(args) => quantize::run(args),
+        #[cfg(feature = "training")]
         Command::Evaluate(args) => evaluate::run(args, terminal),
         Command::Score(args) => score::run(args, terminal),
         Command::Attention(args) => attention::run(args, terminal),
         Command::Plot(args) => plot::run(args, terminal),
         Command::Info(args) => info::run(args),
         Command::Tokenizer(args) => tokenizer::run(args, terminal),
+        #[cfg(feature = "training")]
         Command::Data(args) => data::run(args, terminal),
         Command::Completions(args) => completions::run(args),
     }

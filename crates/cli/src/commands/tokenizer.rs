@@ -1,4 +1,4 @@
-//! `attentive tokenizer train|encode|decode`: the tokenizer alone, as `train` learns it by itself.
+//! `attentive tokenizer train|encode|decode`: the tokenizer alone, as `attentive train` learns it.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -33,10 +33,13 @@ enum TokenizerCommand {
 
 const EXAMPLES: &str = "\
 Examples:
-  attentive tokenizer train train.de train.en --kind bpe --vocab-size 8000 --out tokenizer.json
+  attentive tokenizer train train.de train.en --vocab-size 8000 --out tokenizer.json
   echo \"Ein Hund rennt.\" | attentive tokenizer encode --tokenizer tokenizer.json
   echo \"Ein Hund rennt.\" | attentive tokenizer encode --tokenizer tokenizer.json --ids \\
-    | attentive tokenizer decode --tokenizer tokenizer.json";
+    | attentive tokenizer decode --tokenizer tokenizer.json
+  echo \"Ein Hund rennt.\" | attentive tokenizer encode --tokenizer vocab.spm
+
+A tokenizer is a file that `train` wrote, a tokenizer.json of a model, or a SentencePiece .model or .spm file.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -44,16 +47,16 @@ struct TrainArgs {
     /// Text files, plain or gzip'd; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// bpe, unigram (subwords), word, or tabs (tokens already separated by tabs)
+    /// unigram, bpe (subwords), word, or tabs (tokens already separated by tabs)
     #[arg(long, value_name = "KIND", default_value_t = TokenizerOptions::default().kind)]
     kind: TokenizerKind,
-    /// Most tokens, special ones included; 0 with word and tabs for no limit
+    /// Vocabulary size, special tokens included; 0 with word and tabs for no limit
     #[arg(long, value_name = "N", default_value_t = TokenizerOptions::default().vocab_size)]
     vocab_size: usize,
-    /// Leave out what is seen less often
+    /// Leave out words, or pairs to merge, that occur less often
     #[arg(long, value_name = "N", default_value_t = TokenizerOptions::default().min_frequency)]
     min_frequency: usize,
-    /// Lower-case the text first
+    /// Lowercase the text first
     #[arg(long)]
     lowercase: bool,
     /// The file to write
@@ -101,9 +104,10 @@ pub fn run(args: TokenizerArgs, terminal: &Terminal) -> anyhow::Result<()> {
         TokenizerCommand::Encode(args) => {
             let tokenizer = Tokenizer::load(&args.tokenizer)?;
             args.streams.each_line(|_, line| {
-                Ok(match args.ids {
-                    true => joined(tokenizer.encode(line)),
-                    false => tokenizer.pieces(line).join(" "),
+                Ok(if args.ids {
+                    joined(tokenizer.encode(line))
+                } else {
+                    tokenizer.pieces(line).join(" ")
                 })
             })
         }
@@ -118,12 +122,7 @@ pub fn run(args: TokenizerArgs, terminal: &Terminal) -> anyhow::Result<()> {
 }
 
 fn train(args: &TrainArgs, terminal: &Terminal) -> anyhow::Result<()> {
-    let options = TokenizerOptions {
-        kind: args.kind,
-        vocab_size: args.vocab_size,
-        min_frequency: args.min_frequency,
-        lowercase: args.lowercase,
-    };
+    let options = args.options();
     if let Err(error) = options.check() {
         bail!(Ending::Usage(
             error.to_string().replace("`vocab_size`", "--vocab-size")
@@ -137,13 +136,26 @@ fn train(args: &TrainArgs, terminal: &Terminal) -> anyhow::Result<()> {
     }
     terminal.note(format_args!("learning from {} lines", count(lines.len())));
     let tokenizer = Tokenizer::train(&options, &mut lines.iter().map(String::as_str))?;
-    tokenizer.save(&args.out)?;
+    let mut output = Output::open(Some(&args.out))?;
+    output.write_all(&tokenizer.to_bytes()?)?;
+    output.finish()?;
     let (kind, size) = (tokenizer.kind(), count(tokenizer.vocab_size()));
     terminal.note(format_args!(
         "wrote {}: {kind}, {size} tokens",
         args.out.display()
     ));
     Ok(())
+}
+
+impl TrainArgs {
+    fn options(&self) -> TokenizerOptions {
+        TokenizerOptions {
+            kind: self.kind,
+            vocab_size: self.vocab_size,
+            min_frequency: self.min_frequency,
+            lowercase: self.lowercase,
+        }
+    }
 }
 
 impl StreamArgs {
@@ -153,9 +165,10 @@ impl StreamArgs {
         mut answer: impl FnMut(&str, &str) -> anyhow::Result<String>,
     ) -> anyhow::Result<()> {
         let mut output = Output::open(self.output.as_deref())?;
-        let name = match self.input == Path::new("-") {
-            true => "standard input".to_owned(),
-            false => self.input.display().to_string(),
+        let name = if self.input == Path::new("-") {
+            "standard input".to_owned()
+        } else {
+            self.input.display().to_string()
         };
         for (index, line) in LineReader::open(&self.input)?.enumerate() {
             let place = format!("{name}, line {}", index + 1);
@@ -184,7 +197,21 @@ fn ids(line: &str, vocab: usize) -> anyhow::Result<Vec<u32>> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    /// They are a recipe's, too, as a test of `attentive-train` says.
+    #[test]
+    fn without_options_the_usual_ones_count() {
+        #[derive(clap::Parser)]
+        struct Command {
+            #[command(flatten)]
+            train: TrainArgs,
+        }
+        let command = Command::parse_from(["train", "train.de", "--out", "tokenizer.json"]);
+        assert_eq!(command.train.options(), TokenizerOptions::default());
+    }
 
     #[test]
     fn ids_are_numbers_of_the_vocabulary() {

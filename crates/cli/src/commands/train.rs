@@ -4,11 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use attentive_train::Recipe;
 use attentive_train::events::Outcome;
 use attentive_train::recipe::{Place, RecipeError};
 use attentive_train::tensorboard::TensorBoard;
-use attentive_train::trainer::{self, Session};
+use attentive_train::{Recipe, Session};
 use clap::Args;
 
 use crate::arguments::DeviceArg;
@@ -21,12 +20,12 @@ use crate::terminal::Terminal;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct TrainArgs {
-    /// The recipe, a TOML file that says everything about the run
+    /// Recipe: a TOML file that says everything about the run
     recipe: PathBuf,
-    /// The run's folder; one that is there already is continued
+    /// Folder of the run: checkpoints and history; a run that is there already is continued
     #[arg(long, short, value_name = "RUN_DIR")]
     out: PathBuf,
-    /// Change a value of the recipe; can be given many times
+    /// Override a value of the recipe, such as training.seed=2; can be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     set: Vec<String>,
     /// Write event files for TensorBoard into RUN_DIR/tensorboard too
@@ -44,7 +43,7 @@ Examples:
   attentive train my.toml --out runs/mine --set training.start_from=runs/m30k   # fine-tuning
   attentive train recipes/reverse.toml --out runs/reverse --tensorboard
 
-Ctrl-C saves a checkpoint and stops; the same command continues from it, as if nothing had happened.
+Ctrl-C saves a checkpoint and stops; the same command resumes from it, with the same result as an uninterrupted run.
 The folder holds recipe.toml, metrics.jsonl, checkpoints/, and the links best and last; each of
 these two, and the folder itself, can be given to `translate --model`.";
 
@@ -52,14 +51,15 @@ these two, and the folder itself, can be given to `translate --model`.";
 pub fn run(args: TrainArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let recipe = Recipe::load(&args.recipe, &args.set).map_err(explained)?;
     let run = args.out.display();
-    let follower = match args.tensorboard {
-        true => Follower::TensorBoard,
-        false => Follower::None,
+    let follower = if args.tensorboard {
+        Follower::TensorBoard
+    } else {
+        Follower::None
     };
     match train(&recipe, &args.out, &args.device.device, follower, terminal)? {
         Outcome::Finished => terminal.note(format_args!("the run {run} is finished")),
         Outcome::StoppedEarly => terminal.note(format_args!(
-            "the run {run} ended early: no improvement in {} validations",
+            "early stopping of the run {run}: no improvement in {} validations",
             recipe.validation.patience
         )),
         Outcome::Interrupted => bail!(Ending::Interrupted(format!(
@@ -100,8 +100,10 @@ pub fn train(
     };
     let mut progress = TrainingProgress::new(terminal, recipe);
     let outcome = match follower {
-        Follower::None => trainer::train(session, &mut progress),
-        Follower::TensorBoard => trainer::train(session, &mut TensorBoard::new(out, &mut progress)),
+        Follower::None => attentive_train::train(session, &mut progress),
+        Follower::TensorBoard => {
+            attentive_train::train(session, &mut TensorBoard::new(out, &mut progress))
+        }
     };
     progress.clear();
     Ok(outcome?)
@@ -147,16 +149,14 @@ fn suggestion(path: &Path, folder: &Path) -> String {
     if let Some(recipe) = same_name {
         return format!("did you mean {}?", recipe.display());
     }
-    match recipes.is_empty() {
-        true => "a recipe is a TOML file; `attentive demo` trains without one".to_owned(),
-        false => {
-            let list: String = recipes
-                .iter()
-                .map(|path| format!("\n  {}", path.display()))
-                .collect();
-            format!("these recipes are here:{list}")
-        }
+    if recipes.is_empty() {
+        return "a recipe is a TOML file; `attentive demo` trains without one".to_owned();
     }
+    let list: String = recipes
+        .iter()
+        .map(|path| format!("\n  {}", path.display()))
+        .collect();
+    format!("these recipes are here:{list}")
 }
 
 /// The command line of this process, to be typed again.
@@ -168,9 +168,10 @@ fn this_command() -> String {
 /// A word as a shell needs it.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 

@@ -17,22 +17,22 @@ use crate::model::Choice;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Search")]
 pub struct DecodingArgs {
-    /// Beginnings that are followed side by side; 1 is greedy search [default: 4]
+    /// Beam size; 1 is greedy search [default: 4]
     #[arg(long, value_name = "N", value_parser = positive())]
     beam: Option<usize>,
-    /// Alpha in score = log-probability / length^alpha; 0 for none [default: 1]
+    /// Length penalty: alpha in score = log-probability / length^alpha; 0 for none [default: 1]
     #[arg(long, value_name = "ALPHA")]
     length_penalty: Option<f64>,
     /// Longest output in tokens [default: 3 times the source, and 10]
     #[arg(long, value_name = "TOKENS", value_parser = positive())]
     max_length: Option<usize>,
-    /// Longest source in tokens; what is beyond is cut off, with a warning [default: 512]
+    /// Longest source in tokens; longer ones are truncated, with a warning [default: 512]
     #[arg(long, value_name = "TOKENS")]
     max_source_length: Option<usize>,
-    /// Leave outputs that go round in circles as they are, instead of searching again
+    /// Leave outputs that repeat themselves as they are, instead of searching again without repeated 3-grams
     #[arg(long)]
     allow_repetition: bool,
-    /// Lines translated together [default: 24 divided by the beam]
+    /// Lines translated together [default: 24 divided by the beam size]
     #[arg(long, value_name = "N", value_parser = positive())]
     batch_size: Option<usize>,
     /// Source tokens translated together, as if all lines were as long as the longest [default: 768]
@@ -80,7 +80,7 @@ impl LinesArgs {
     /// What a line is for this model.
     pub fn of(&self, model: &Choice) -> Lines {
         match (self.by_sentence, self.whole_lines, model) {
-            (true, _, _) | (false, false, Choice::BuiltIn(_)) => Lines::Typed,
+            (true, _, _) | (false, false, Choice::BuiltIn(_)) => Lines::RawText,
             (false, true, _) | (false, false, Choice::Directory(_)) => Lines::Whole,
         }
     }
@@ -93,7 +93,7 @@ pub struct SamplingArgs {
     /// Draw each token at random by its probability instead of searching for the best
     #[arg(long, conflicts_with = "beam")]
     sample: bool,
-    /// Below 1 the probable tokens gain, above 1 the improbable ones
+    /// Sampling temperature: below 1 sharpens the distribution, above 1 flattens it
     #[arg(long, value_name = "T", requires = "sample", default_value_t = 1.0)]
     temperature: f64,
     /// Draw only from the K most probable tokens
@@ -114,7 +114,7 @@ impl DecodingArgs {
         let search = &mut options.search;
         search.n_best = n_best;
         if let Method::Beam { size } = &mut search.method {
-            // Whoever asks for ten translations and no beam means a beam of ten.
+            // Whoever asks for ten translations and no beam size means a beam of ten.
             *size = self.beam.unwrap_or((*size).max(n_best));
         }
         if self.beam == Some(1) && n_best == 1 {

@@ -10,18 +10,18 @@ use crate::wording::{count, plural};
 #[derive(Debug, Default, PartialEq)]
 pub struct Notices {
     /// Lines whose end was not translated.
-    cut: usize,
+    truncated: usize,
     /// Lines with words that the model does not know, and the number of these words.
     unknown: (usize, usize),
     /// Outputs that ran into the length limit.
     unfinished: usize,
-    /// Outputs that stopped because the model had nothing to say.
-    dead: usize,
-    /// Outputs that went round in circles at first.
-    looped: usize,
+    /// Outputs that stopped because no token had a probability.
+    dead_ends: usize,
+    /// Outputs of a second search, as the first one repeated itself.
+    repetitive: usize,
 }
 
-/// So many cut lines are named one by one.
+/// So many truncated lines are named one by one.
 const NAMED: usize = 5;
 
 impl Notices {
@@ -29,8 +29,8 @@ impl Notices {
     pub fn add(&mut self, line: usize, translation: &Translation) -> Option<String> {
         let mut warning = None;
         if let Some(tokens) = translation.truncated {
-            self.cut += 1;
-            if self.cut <= NAMED {
+            self.truncated += 1;
+            if self.truncated <= NAMED {
                 warning = Some(format!(
                     "line {line} is too long: its last {} were cut off and not translated \
                      (--max-source-length sets the limit)",
@@ -42,11 +42,11 @@ impl Notices {
             self.unknown.0 += 1;
             self.unknown.1 += translation.unknown;
         }
-        self.looped += usize::from(translation.looped);
+        self.repetitive += usize::from(translation.repetition_blocked);
         match translation.finished {
             Finish::EndOfSentence => {}
             Finish::LengthLimit => self.unfinished += 1,
-            Finish::DeadEnd => self.dead += 1,
+            Finish::DeadEnd => self.dead_ends += 1,
         }
         warning
     }
@@ -60,8 +60,8 @@ impl Notices {
 
     fn messages(&self) -> Vec<String> {
         let mut messages = Vec::new();
-        if self.cut > NAMED {
-            let more = count(self.cut - NAMED);
+        if self.truncated > NAMED {
+            let more = count(self.truncated - NAMED);
             messages.push(format!("{more} more lines were too long and were cut off"));
         }
         let (lines, words) = self.unknown;
@@ -78,15 +78,15 @@ impl Notices {
             let outputs = plural(self.unfinished, "output was", "outputs were");
             messages.push(format!("{outputs} cut at the length limit (--max-length)"));
         }
-        if self.looped > 0 {
-            let outputs = plural(self.looped, "output", "outputs");
+        if self.repetitive > 0 {
+            let outputs = plural(self.repetitive, "output", "outputs");
             messages.push(format!(
-                "{outputs} went round in circles and came from a second search without repetitions \
-                 (--allow-repetition leaves them as they are)"
+                "{outputs} repeated the same words again and again, so a second search blocked repeated \
+                 3-grams (--allow-repetition switches that off)"
             ));
         }
-        if self.dead > 0 {
-            let outputs = plural(self.dead, "output", "outputs");
+        if self.dead_ends > 0 {
+            let outputs = plural(self.dead_ends, "output", "outputs");
             messages.push(format!(
                 "{outputs} could not be completed: the model gives no token a probability, so its \
                  training has diverged or its file is damaged"
@@ -108,11 +108,11 @@ mod tests {
     #[test]
     fn each_kind_is_said_once() {
         let notices = Notices {
-            cut: 7,
+            truncated: 7,
             unknown: (1, 3),
             unfinished: 1,
-            dead: 2,
-            looped: 1,
+            dead_ends: 2,
+            repetitive: 1,
         };
         let messages = notices.messages();
         assert_eq!(messages[0], "2 more lines were too long and were cut off");
@@ -126,7 +126,7 @@ mod tests {
             messages[2]
         );
         assert!(
-            messages[3].starts_with("1 output went round"),
+            messages[3].starts_with("1 output repeated"),
             "{}",
             messages[3]
         );

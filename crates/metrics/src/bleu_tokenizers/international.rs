@@ -38,7 +38,7 @@ enum Class {
     Other,
 }
 
-/// Rewrites neighbouring characters that satisfy `matches`, from left to right, without overlap.
+/// Rewrites neighboring characters that satisfy `matches`, from left to right, without overlap.
 fn replace_pairs(
     chars: &[char],
     matches: impl Fn(char, char) -> bool,

@@ -14,7 +14,7 @@ pub(crate) fn tokenize_13a(line: &str) -> String {
         replace(&mut line, from, to);
     }
     unescape(&mut line);
-    // The spaces at both ends let the rules see the first and the last character's neighbour.
+    // The spaces at both ends let the rules see the first and the last character's neighbor.
     let mut padded = String::with_capacity(line.len() * 2);
     padded.push(' ');
     padded.push_str(&line);
@@ -70,14 +70,14 @@ pub(crate) fn split_numbers(line: String) -> String {
     split_pairs(line, dash, Side::Second)
 }
 
-/// Which of two neighbouring characters gets spaces around it.
+/// Which of two neighboring characters gets spaces around it.
 #[derive(Clone, Copy)]
 enum Side {
     First,
     Second,
 }
 
-/// Finds neighbouring bytes that satisfy `matches`, without overlap, and isolates one of the two.
+/// Finds neighboring bytes that satisfy `matches`, without overlap, and isolates one of the two.
 ///
 /// One of the two is always ASCII; where the other is part of a longer character, its last (or first)
 /// byte stands for it, which no rule can tell from the character.

@@ -28,8 +28,8 @@ pub struct ReportOptions {
     pub signature: SignatureForm,
     /// Whether only the number is wanted.
     pub detail: Detail,
-    /// Whether a terminal shows colours.
-    pub colours: Colours,
+    /// Whether a terminal shows colors.
+    pub colors: Colors,
 }
 
 /// The format of a report.
@@ -54,13 +54,13 @@ pub enum Detail {
     ScoreOnly,
 }
 
-/// Whether text is coloured.
+/// Whether text is colored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Colours {
+pub enum Colors {
     /// Plain text.
     #[default]
     Off,
-    /// ANSI colours.
+    /// ANSI colors.
     On,
 }
 
@@ -71,7 +71,7 @@ impl Default for ReportOptions {
             width: 1,
             signature: SignatureForm::default(),
             detail: Detail::default(),
-            colours: Colours::default(),
+            colors: Colors::default(),
         }
     }
 }
@@ -88,7 +88,7 @@ pub fn single_system(scores: &[(Score, Signature)], options: &ReportOptions) -> 
     }
     let entries: Vec<String> = entries
         .iter()
-        .map(|line| options.colours.highlight(line))
+        .map(|line| options.colors.highlight(line))
         .collect();
     align_at_equals(&entries)
 }
@@ -125,7 +125,7 @@ pub fn several_systems(
     let mut lines = vec![table, String::new()];
     if let Some(test) = test {
         let baseline = systems.first().map_or("", String::as_str);
-        lines.push(paired_note::explain(test, baseline, options.colours));
+        lines.push(paired_note::explain(test, baseline, options.colors));
     }
     lines.push("-----------------\nMetric signatures\n-----------------".to_owned());
     for column in columns {
@@ -218,8 +218,8 @@ fn align_at_equals(lines: &[String]) -> String {
     lines.iter().map(padded).collect::<Vec<_>>().join("\n")
 }
 
-impl Colours {
-    /// The text in a colour of the ANSI palette.
+impl Colors {
+    /// The text in a color of the ANSI palette.
     fn paint(self, text: &str, code: u8) -> String {
         match self {
             Self::On => format!("\u{1b}[{code}m{text}\u{1b}[0m"),

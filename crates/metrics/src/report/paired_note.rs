@@ -1,17 +1,17 @@
 //! The explanation under a table of p-values, word for word sacreBLEU's.
 
-use super::Colours;
+use super::Colors;
 use super::table::{GREEN, RED, YELLOW};
 use crate::significance::PairedTest;
 
 /// What was tested, how to read it and what it does not say.
-pub(super) fn explain(test: PairedTest, baseline: &str, colours: Colours) -> String {
+pub(super) fn explain(test: PairedTest, baseline: &str, colors: Colors) -> String {
     let (title, content) = match test {
         PairedTest::Bootstrap { samples } => (
             format!("Paired bootstrap resampling test with {samples} resampling trials"),
             "Actual system score / bootstrap estimated true mean / 95% CI are provided for each metric.",
         ),
-        PairedTest::Randomisation { trials, .. } => (
+        PairedTest::Randomization { trials, .. } => (
             format!("Paired approximate randomization test with {trials} trials"),
             "Actual system score is provided for each metric.",
         ),
@@ -23,11 +23,11 @@ pub(super) fn explain(test: PairedTest, baseline: &str, colours: Colours) -> Str
     } else {
         ""
     };
-    let name = colours.paint(name, YELLOW);
-    let baseline = colours.paint("baseline", YELLOW);
-    let hypothesis = colours.paint("Null hypothesis", GREEN);
+    let name = colors.paint(name, YELLOW);
+    let baseline = colors.paint("baseline", YELLOW);
+    let hypothesis = colors.paint("Null hypothesis", GREEN);
     let lower = hypothesis.to_lowercase();
-    let red = colours.paint("highlighted in red", RED);
+    let red = colors.paint("highlighted in red", RED);
     format!(
         "{rule}\n{title}\n{rule}
  - Each system is pairwise compared to {name}.

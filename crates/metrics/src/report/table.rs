@@ -1,6 +1,6 @@
 //! Tables of systems and metrics: boxed for a terminal, or LaTeX with booktabs.
 
-use super::{Colours, ReportOptions};
+use super::{Colors, ReportOptions};
 use crate::signature::Signature;
 use crate::significance::TestResult;
 
@@ -28,20 +28,20 @@ pub(super) enum Style {
     LatexBooktabs,
 }
 
-/// Codes of ANSI colours.
+/// Codes of ANSI colors.
 pub(super) const RED: u8 = 31;
 pub(super) const GREEN: u8 = 32;
 pub(super) const YELLOW: u8 = 33;
 pub(super) const CYAN: u8 = 36;
 
-/// A line of a cell as it is printed and how wide it is without colours.
+/// A line of a cell as it is printed and how wide it is without colors.
 #[derive(Clone)]
 struct Line {
     text: String,
     width: usize,
 }
 
-/// Draws the table: names flush right, numbers centred.
+/// Draws the table: names flush right, numbers centered.
 pub(super) fn render(
     systems: &[String],
     columns: &[Column],
@@ -51,9 +51,9 @@ pub(super) fn render(
     let has_baseline = systems
         .first()
         .is_some_and(|name| name.starts_with("Baseline:"));
-    let colours = options.colours;
+    let colors = options.colors;
     let highlight = |row: usize, line: Line| match (row, has_baseline) {
-        (0, true) => line.painted(colours, YELLOW),
+        (0, true) => line.painted(colors, YELLOW),
         _ => line,
     };
     let mut grid: Vec<(Line, Vec<Vec<Line>>)> = Vec::new();
@@ -65,9 +65,10 @@ pub(super) fn render(
         let confidence =
             |cell: &Cell| matches!(cell, Cell::Test(result) if result.confidence.is_some());
         with_confidence |= column.cells.iter().any(confidence);
-        let title = match with_confidence {
-            true => format!("{} (μ ± 95% CI)", column.name),
-            false => column.name.clone(),
+        let title = if with_confidence {
+            format!("{} (μ ± 95% CI)", column.name)
+        } else {
+            column.name.clone()
         };
         let cells = column.cells.iter().enumerate().map(|(row, cell)| {
             let lines = cell.lines(style, options);
@@ -84,7 +85,7 @@ pub(super) fn render(
         .collect();
     let header: Vec<Vec<Line>> = grid
         .iter()
-        .map(|(title, _)| vec![title.clone().painted(colours, CYAN)])
+        .map(|(title, _)| vec![title.clone().painted(colors, CYAN)])
         .collect();
     let rows = (0..systems.len()).map(|row| {
         let cell = |(_, cells): &(Line, Vec<Vec<Line>>)| cells[row].clone();
@@ -180,9 +181,10 @@ impl Cell {
         if let Some(p) = result.p_value {
             let text = format!("(p = {p:.4})");
             // What may be chance is red, what is significant has a star.
-            let value = match p > 0.05 {
-                true => Line::new(&text).painted(options.colours, RED),
-                false => Line::new(&format!("{text}*")),
+            let value = if p > 0.05 {
+                Line::new(&text).painted(options.colors, RED)
+            } else {
+                Line::new(&format!("{text}*"))
             };
             match style {
                 Style::FancyGrid => lines.push(value),
@@ -204,14 +206,14 @@ impl Line {
         }
     }
 
-    fn painted(self, colours: Colours, code: u8) -> Self {
+    fn painted(self, colors: Colors, code: u8) -> Self {
         Self {
-            text: colours.paint(&self.text, code),
+            text: colors.paint(&self.text, code),
             width: self.width,
         }
     }
 
-    /// The first column is flush right, the others are centred.
+    /// The first column is flush right, the others are centered.
     fn padded(&self, column: usize, width: usize) -> String {
         let missing = width - self.width;
         let left = if column == 0 { missing } else { missing / 2 };

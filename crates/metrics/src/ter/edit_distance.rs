@@ -21,7 +21,7 @@ impl Beam {
     /// The beam for an output and a reference of these lengths.
     pub(super) fn set(&mut self, output_len: usize, reference_len: usize) {
         let ratio = reference_len as f64 / output_len as f64;
-        // Very unequal lengths need a wider beam, or neighbouring rows would not overlap.
+        // Very unequal lengths need a wider beam, or neighboring rows would not overlap.
         let width = if (BEAM_WIDTH as f64) < ratio / 2.0 {
             (ratio / 2.0 + BEAM_WIDTH as f64).ceil() as usize
         } else {

@@ -24,10 +24,10 @@ use shifts::ShiftSearch;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TerOptions {
     /// Whether punctuation is split off and escapes are undone.
-    pub normalisation: Normalisation,
+    pub normalization: Normalization,
     /// Whether punctuation counts.
     pub punctuation: Punctuation,
-    /// Whether Asian characters are treated too where the text is normalised or punctuation removed.
+    /// Whether Asian characters are treated too where the text is normalized or punctuation removed.
     pub asian: AsianSupport,
     /// Whether case matters.
     pub case: Case,
@@ -35,11 +35,11 @@ pub struct TerOptions {
 
 /// Whether punctuation is split off and escapes are undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Normalisation {
+pub enum Normalization {
     /// Words stand between white space.
     #[default]
     None,
-    /// Tercom's normalisation.
+    /// Tercom's normalization.
     Tercom,
 }
 
@@ -66,7 +66,7 @@ pub enum AsianSupport {
 impl Default for TerOptions {
     fn default() -> Self {
         Self {
-            normalisation: Normalisation::default(),
+            normalization: Normalization::default(),
             punctuation: Punctuation::default(),
             asian: AsianSupport::default(),
             case: Case::Lower,
@@ -178,13 +178,13 @@ impl Scorer for TerScorer {
 impl TerOptions {
     fn settings(&self) -> Vec<Setting> {
         let yes_no = |yes| if yes { "yes" } else { "no" };
-        let normalised = self.normalisation == Normalisation::Tercom;
+        let normalized = self.normalization == Normalization::Tercom;
         let punctuation = self.punctuation == Punctuation::Kept;
         let asian = self.asian == AsianSupport::On;
         vec![
             Setting::new("case", "c", self.case.name()),
             Setting::new("tok", "t", "tercom"),
-            Setting::new("norm", "nr", yes_no(normalised)),
+            Setting::new("norm", "nr", yes_no(normalized)),
             Setting::new("punct", "pn", yes_no(punctuation)),
             Setting::new("asian", "as", yes_no(asian)),
         ]

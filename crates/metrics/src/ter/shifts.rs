@@ -151,7 +151,7 @@ impl ShiftSearch {
 }
 
 impl Shift {
-    /// Every shift swaps two neighbouring stretches: `begin..middle` and `middle..end`.
+    /// Every shift swaps two neighboring stretches: `begin..middle` and `middle..end`.
     fn rotation(&self, len: usize) -> (usize, usize, usize) {
         let behind = self.start + self.length;
         if self.target < self.start {

@@ -1,8 +1,8 @@
-//! Tercom's normalisation of text before its words are compared.
+//! Tercom's normalization of text before its words are compared.
 
 use std::borrow::Cow;
 
-use super::{AsianSupport, Normalisation, Punctuation, TerOptions};
+use super::{AsianSupport, Normalization, Punctuation, TerOptions};
 use crate::bleu_options::Case;
 use crate::bleu_tokenizers::western::{isolate_marks, split_numbers, unescape};
 use crate::python_text;
@@ -16,8 +16,8 @@ impl TerOptions {
             Case::Mixed => line.to_owned(),
         };
         let asian = self.asian == AsianSupport::On;
-        if self.normalisation == Normalisation::Tercom {
-            text = normalise_western(&text);
+        if self.normalization == Normalization::Tercom {
+            text = normalize_western(&text);
             if asian {
                 text = isolate_asian(&text);
             }
@@ -34,7 +34,7 @@ impl TerOptions {
 }
 
 /// Joins lines, undoes escapes and splits punctuation off.
-fn normalise_western(line: &str) -> String {
+fn normalize_western(line: &str) -> String {
     let mut text = Cow::Borrowed(line);
     if text.contains('\n') {
         text = Cow::Owned(text.replace("\n-", "").replace('\n', " "));
@@ -92,9 +92,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn normalisation_splits_marks_and_the_genitive() {
+    fn normalization_splits_marks_and_the_genitive() {
         let options = TerOptions {
-            normalisation: Normalisation::Tercom,
+            normalization: Normalization::Tercom,
             ..TerOptions::default()
         };
         assert_eq!(
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn asian_characters_are_words_only_when_asked_for() {
         let asian = TerOptions {
-            normalisation: Normalisation::Tercom,
+            normalization: Normalization::Tercom,
             asian: AsianSupport::On,
             ..TerOptions::default()
         };

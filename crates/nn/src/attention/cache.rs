@@ -1,7 +1,7 @@
 //! The key-value cache: what a decoder layer need not compute again at the next step.
 //!
 //! A cache is a value that the caller owns and passes in; no layer remembers anything.
-//! Neighbours: [`super::multi_head`] reads and extends it, the search rearranges its rows.
+//! Neighbors: [`super::multi_head`] reads and extends it, the search rearranges its rows.
 
 use burn::tensor::{Int, Tensor};
 

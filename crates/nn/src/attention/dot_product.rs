@@ -2,7 +2,7 @@
 //!
 //! Heads lie side by side in the last axis, as the projections leave them; the composed form splits
 //! and merges them, the fused one on the CPU walks over them in place.
-//! Neighbours: [`super::multi_head`] projects before and after.
+//! Neighbors: [`super::multi_head`] projects before and after.
 
 use burn::tensor::{Tensor, activation::softmax};
 
@@ -12,7 +12,7 @@ use crate::{
     pass::{Pass, Weights},
 };
 
-/// How many heads look, and how many are looked at (fewer: each serves a group of query heads).
+/// The number of heads of the queries, and of the keys and values (fewer: each serves a group of query heads).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heads {
     /// Heads of the queries.
@@ -45,8 +45,8 @@ pub fn scaled_dot_product(
     pass: &mut Pass,
 ) -> Attended {
     if pass.weights == Weights::Discard && ops::on_cpu(&query.device()) {
-        let noise = &mut pass.noise;
-        let values = ops::attention(query, key, value, heads, mask, dropout_rate, noise);
+        let keys = &mut pass.dropout;
+        let values = ops::attention(query, key, value, heads, mask, dropout_rate, keys);
         return Attended {
             values,
             weights: None,
@@ -55,7 +55,7 @@ pub fn scaled_dot_product(
     composed(query, key, value, heads, mask, dropout_rate, pass)
 }
 
-/// The formula out of plain tensor operations, for every device and for those who want to look.
+/// The formula out of plain tensor operations, for every device and for passes that return weights.
 pub(crate) fn composed(
     query: Tensor<3>,
     key: Tensor<3>,
@@ -81,7 +81,7 @@ pub(crate) fn composed(
             softmax(scores, 3).mask_fill(hidden, 0.0)
         }
     };
-    let dropped = dropout(weights.clone(), dropout_rate, &mut pass.noise);
+    let dropped = dropout(weights.clone(), dropout_rate, &mut pass.dropout);
     Attended {
         values: merge_heads(dropped.matmul(value)),
         weights: Some(weights),
@@ -101,7 +101,7 @@ fn merge_heads(x: Tensor<4>) -> Tensor<3> {
     x.swap_dims(1, 2).reshape([batch, len, heads * head_dim])
 }
 
-/// Lets each kv head serve `share` neighbouring query heads.
+/// Lets each kv head serve `share` neighboring query heads.
 fn share_heads(x: Tensor<4>, share: usize) -> Tensor<4> {
     if share == 1 {
         return x;

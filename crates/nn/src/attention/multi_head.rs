@@ -1,9 +1,8 @@
 //! Multi-head attention (§3.2.2), and with fewer key-value heads the multi-query and grouped-query
 //! kinds: one implementation, `kv_heads` from `heads` (multi-head) down to 1 (multi-query).
 //!
-//! Neighbours: [`super::dot_product`] is the formula inside; encoder and decoder layers hold it.
+//! Neighbors: [`super::dot_product`] is the formula inside; [`crate::layers::block`] and the decoder hold it.
 
-use attentive_model::config::TransformerConfig;
 use burn::{
     module::Module,
     tensor::{Device, Tensor},
@@ -13,7 +12,20 @@ use super::{
     cache::{KeyValues, SelfCache},
     dot_product::{Attended, Heads, scaled_dot_product},
 };
-use crate::{layers::linear::Linear, mask::Mask, noise::Noise, pass::Pass};
+use crate::{init::Init, layers::linear::Linear, mask::Mask, ops::Precision, pass::Pass};
+
+/// The sizes of one multi-head layer.
+#[derive(Debug, Clone, Copy)]
+pub struct AttentionConfig {
+    /// Width of input and output; a multiple of `heads`.
+    pub d_model: usize,
+    /// Heads of the queries.
+    pub heads: usize,
+    /// Heads of the keys and values; divides `heads`.
+    pub kv_heads: usize,
+    /// Dropout on the attention weights.
+    pub dropout: f64,
+}
 
 /// Four separate projections around scaled dot-product attention.
 #[derive(Module, Debug)]
@@ -41,10 +53,10 @@ pub struct MultiHeadOutput {
 }
 
 impl MultiHeadAttention {
-    /// A layer with Xavier-uniform projections.
-    pub fn new(config: &TransformerConfig, init: &mut Noise, device: &Device) -> Self {
+    /// Projections with matrices of `init`.
+    pub fn new(config: &AttentionConfig, init: &mut Init, device: &Device) -> Self {
         let d_model = config.d_model;
-        let kv_dim = config.head_dim() * config.kv_heads;
+        let kv_dim = d_model / config.heads * config.kv_heads;
         Self {
             query: Linear::new(d_model, d_model, init, device),
             key: Linear::new(d_model, kv_dim, init, device),
@@ -58,29 +70,28 @@ impl MultiHeadAttention {
         }
     }
 
-    /// Self-attention over a whole sequence: `x` `[batch, len, d_model]`.
-    pub fn forward_self(&self, x: Tensor<3>, mask: &Mask, pass: &mut Pass) -> MultiHeadOutput {
-        let projected = self.project(x.clone());
-        self.attend(x, projected, mask, pass)
-    }
-
-    /// Self-attention of new positions over the cached past and themselves.
-    pub fn forward_cached(
+    /// Self-attention of `x` `[batch, len, d_model]` over itself and, with a cache, over the positions
+    /// before it, which it joins.
+    pub fn forward(
         &self,
         x: Tensor<3>,
-        cache: &mut SelfCache,
         mask: &Mask,
+        cache: Option<&mut SelfCache>,
         pass: &mut Pass,
     ) -> MultiHeadOutput {
-        let all = cache.extend(self.project(x.clone()));
+        let new = self.project(x.clone(), pass.precision);
+        let all = match cache {
+            Some(cache) => cache.extend(new),
+            None => new,
+        };
         self.attend(x, all, mask, pass)
     }
 
-    /// Projects what is looked at, once: `memory` `[batch, key_len, d_model]`.
-    pub fn project(&self, memory: Tensor<3>) -> KeyValues {
+    /// Projects keys and values, once for any number of queries: `memory` `[batch, key_len, d_model]`.
+    pub fn project(&self, memory: Tensor<3>, precision: Precision) -> KeyValues {
         KeyValues {
-            key: self.key.forward(memory.clone()),
-            value: self.value.forward(memory),
+            key: self.key.forward(memory.clone(), precision),
+            value: self.value.forward(memory, precision),
         }
     }
 
@@ -92,12 +103,12 @@ impl MultiHeadAttention {
         mask: &Mask,
         pass: &mut Pass,
     ) -> MultiHeadOutput {
-        let query = self.query.forward(x);
+        let query = self.query.forward(x, pass.precision);
         let KeyValues { key, value } = memory;
         let Attended { values, weights } =
             scaled_dot_product(query, key, value, self.heads, mask, self.dropout, pass);
         MultiHeadOutput {
-            hidden: self.output.forward(values),
+            hidden: self.output.forward(values, pass.precision),
             weights,
         }
     }

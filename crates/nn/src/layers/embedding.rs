@@ -1,12 +1,11 @@
-//! Token ids -> vectors, multiplied by `sqrt(d_model)` (§3.4).
+//! Token ids -> vectors (§3.4).
 
 use burn::{
     module::{Module, Param},
     tensor::{Device, Int, Tensor},
 };
 
-use super::linear::xavier_uniform;
-use crate::noise::Noise;
+use crate::init::Init;
 
 /// A table of token vectors.
 #[derive(Module, Debug)]
@@ -16,17 +15,15 @@ pub struct Embedding {
 }
 
 impl Embedding {
-    /// Xavier-uniform start.
-    pub fn new(vocab: usize, d_model: usize, init: &mut Noise, device: &Device) -> Self {
+    /// A matrix of `init`.
+    pub fn new(vocab: usize, d_model: usize, init: &mut Init, device: &Device) -> Self {
         Self {
-            weight: Param::from_tensor(xavier_uniform(vocab, d_model, init, device)),
+            weight: Param::from_tensor(init.matrix(vocab, d_model, device)),
         }
     }
 
-    /// `[batch, len]` ids -> `[batch, len, d_model]`, scaled by `sqrt(d_model)`.
+    /// `[batch, len]` ids -> `[batch, len, d_model]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
-        let weight = self.weight.val();
-        let scale = (weight.dims()[1] as f64).sqrt();
-        burn::tensor::module::embedding(weight, tokens).mul_scalar(scale)
+        burn::tensor::module::embedding(self.weight.val(), tokens)
     }
 }

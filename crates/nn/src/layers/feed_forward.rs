@@ -1,6 +1,6 @@
 //! `FFN(x) = max(0, x W1 + b1) W2 + b2`, applied to each position (§3.3).
 
-use attentive_model::config::TransformerConfig;
+use attentive_model::config::Activation;
 use burn::{
     module::Module,
     tensor::{Device, Tensor},
@@ -8,27 +8,43 @@ use burn::{
 
 use super::linear::Linear;
 use crate::{
-    noise::Noise,
+    init::Init,
     ops::{bias_relu_dropout, project},
     pass::Pass,
 };
 
-/// Two linear maps with a ReLU between them.
+/// The sizes of one feed-forward network.
+#[derive(Debug, Clone, Copy)]
+pub struct FeedForwardConfig {
+    /// Width of input and output.
+    pub d_model: usize,
+    /// Width of the hidden layer.
+    pub d_ff: usize,
+    /// The function between the two linear maps.
+    pub activation: Activation,
+    /// Dropout behind the activation, as in the Annotated Transformer.
+    pub dropout: f64,
+}
+
+/// Two linear maps with an activation between them.
 #[derive(Module, Debug)]
 pub struct FeedForward {
     /// `[d_model, d_ff]`
     pub inner: Linear,
     /// `[d_ff, d_model]`
     pub outer: Linear,
+    #[module(skip)]
+    activation: Activation,
     dropout: f64,
 }
 
 impl FeedForward {
-    /// Xavier-uniform weights. Dropout also acts behind the ReLU, as in the Annotated Transformer.
-    pub fn new(config: &TransformerConfig, init: &mut Noise, device: &Device) -> Self {
+    /// Linear maps with matrices of `init`.
+    pub fn new(config: &FeedForwardConfig, init: &mut Init, device: &Device) -> Self {
         Self {
             inner: Linear::new(config.d_model, config.d_ff, init, device),
             outer: Linear::new(config.d_ff, config.d_model, init, device),
+            activation: config.activation,
             dropout: config.dropout,
         }
     }
@@ -36,9 +52,13 @@ impl FeedForward {
     /// `[batch, len, d_model]` -> the same shape.
     pub fn forward(&self, x: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
         let [batch, len, d_model] = x.dims();
-        let inner = project(x.reshape([batch * len, d_model]), self.inner.weight.val()); // [rows, d_ff]
+        let x = x.reshape([batch * len, d_model]);
+        let inner = project(x, self.inner.weight.val(), pass.precision); // [rows, d_ff]
         let bias = self.inner.bias.val();
-        let inner = bias_relu_dropout(inner, bias, self.dropout, &mut pass.noise);
-        self.outer.forward(inner).reshape([batch, len, d_model])
+        let inner = match self.activation {
+            Activation::Relu => bias_relu_dropout(inner, bias, self.dropout, &mut pass.dropout),
+        };
+        let outer = self.outer.forward(inner, pass.precision);
+        outer.reshape([batch, len, d_model])
     }
 }

@@ -1,5 +1,6 @@
-//! The small layers that every model family is made of.
+//! The layers that every model family is made of; [`block`] puts them together.
 
+pub mod block;
 pub mod embedding;
 pub mod feed_forward;
 pub mod linear;

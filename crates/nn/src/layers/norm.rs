@@ -1,4 +1,4 @@
-//! Layer normalisation over the last axis, with a learnt scale and shift.
+//! Layer normalization over the last axis, with a learned scale and shift.
 //!
 //! The epsilon stands inside the square root and the variance is the biased one, as in PyTorch.
 

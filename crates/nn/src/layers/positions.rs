@@ -1,12 +1,11 @@
-//! Where a token stands: sinusoids (§3.5), computed for any length, or a learnt table.
+//! Position vectors: sinusoids (§3.5), computed for any length, or a learned table.
 
 use burn::{
     module::{Module, Param},
     tensor::{Device, Tensor, TensorData},
 };
 
-use super::linear::xavier_uniform;
-use crate::noise::Noise;
+use crate::init::Init;
 
 /// `PE(pos, 2i) = sin(pos / 10000^(2i/d))`, `PE(pos, 2i+1) = cos(...)` for positions
 /// `start..start + len`: `[len, d_model]`. A function of the position, not a parameter.
@@ -23,7 +22,7 @@ pub fn sinusoids(start: usize, len: usize, d_model: usize, device: &Device) -> T
     Tensor::from_data(TensorData::new(values, [len, d_model]), device)
 }
 
-/// A table of learnt position vectors, for at most `max_positions` tokens.
+/// A table of learned position vectors, for at most `max_positions` tokens.
 #[derive(Module, Debug)]
 pub struct LearnedPositions {
     /// `[max_positions, d_model]`
@@ -31,10 +30,10 @@ pub struct LearnedPositions {
 }
 
 impl LearnedPositions {
-    /// Xavier-uniform start.
-    pub fn new(max_positions: usize, d_model: usize, init: &mut Noise, device: &Device) -> Self {
+    /// A matrix of `init`.
+    pub fn new(max_positions: usize, d_model: usize, init: &mut Init, device: &Device) -> Self {
         Self {
-            weight: Param::from_tensor(xavier_uniform(max_positions, d_model, init, device)),
+            weight: Param::from_tensor(init.matrix(max_positions, d_model, device)),
         }
     }
 

@@ -2,7 +2,12 @@
 //!
 //! Paper (§5.4): `LN(x + dropout(f(x)))`, [`NormPlacement::Post`]. The Annotated Transformer and most
 //! later work: `x + dropout(f(LN(x)))` with a final norm on the stack, [`NormPlacement::Pre`], which
-//! trains stably without a long warm-up.
+//! trains stably without a long warm-up. A sub-layer `f` is wrapped in two calls:
+//!
+//! ```text
+//! let y = f(residual.input(&x, &norm));
+//! let x = residual.add(x, y, &norm, pass);
+//! ```
 
 use attentive_model::config::NormPlacement;
 use burn::tensor::Tensor;
@@ -20,29 +25,20 @@ pub struct Residual {
 }
 
 impl Residual {
-    /// Runs `sublayer` inside its residual connection. `x` `[batch, len, d_model]`.
-    ///
-    /// The sub-layer returns its output and whatever else the caller wants to keep (attention weights).
-    pub fn around<T>(
-        &self,
-        x: Tensor<3>,
-        norm: &LayerNorm,
-        pass: &mut Pass,
-        sublayer: impl FnOnce(Tensor<3>, &mut Pass) -> (Tensor<3>, T),
-    ) -> (Tensor<3>, T) {
+    /// What the sub-layer reads. `x` `[batch, len, d_model]`.
+    pub fn input(&self, x: &Tensor<3>, norm: &LayerNorm) -> Tensor<3> {
         match self.placement {
-            NormPlacement::Pre => {
-                let (y, extra) = sublayer(norm.forward(x.clone()), pass);
-                (self.sum(x, y, pass), extra)
-            }
-            NormPlacement::Post => {
-                let (y, extra) = sublayer(x.clone(), pass);
-                (norm.forward(self.sum(x, y, pass)), extra)
-            }
+            NormPlacement::Pre => norm.forward(x.clone()),
+            NormPlacement::Post => x.clone(),
         }
     }
 
-    fn sum(&self, x: Tensor<3>, y: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
-        dropout_add(x, y, self.dropout, &mut pass.noise)
+    /// Adds the sub-layer's output `y` to its input `x`, both `[batch, len, d_model]`.
+    pub fn add(&self, x: Tensor<3>, y: Tensor<3>, norm: &LayerNorm, pass: &mut Pass) -> Tensor<3> {
+        let sum = dropout_add(x, y, self.dropout, &mut pass.dropout);
+        match self.placement {
+            NormPlacement::Pre => sum,
+            NormPlacement::Post => norm.forward(sum),
+        }
     }
 }

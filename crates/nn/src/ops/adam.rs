@@ -1,4 +1,4 @@
-//! What the optimiser does to one parameter: a step of Adam or AdamW (§5.3) as PyTorch computes it, the
+//! What the optimizer does to one parameter: a step of Adam or AdamW (§5.3) as PyTorch computes it, the
 //! gradient's norm, sums of gradients and averages of weights.
 //!
 //! On the CPU each is one pass over memory, in place; elsewhere it is composed.

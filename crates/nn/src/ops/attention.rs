@@ -3,7 +3,7 @@
 //! Composed, every head is copied out and back, and scores are written five times. Here one sentence
 //! at a time stays in the cache, and the weights are the only thing kept for the backward pass.
 //! Sentences are short, so the products are plain vector loops rather than calls of a matrix library.
-//! Neighbour: [`crate::attention::dot_product`] holds the composed form.
+//! Neighbor: [`crate::attention::dot_product`] holds the composed form.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use burn::{backend::flex::FlexTensor, tensor::Tensor};
 use rayon::prelude::*;
 
 use super::{
+    attention_kernel::{Transposed, add_weighted},
     dropout::Pattern,
     fused::{CpuOp, apply, contiguous, tensor_like},
-    rows::{Turned, add_weighted},
     simd::{exp, max, simd, sum, sum2},
 };
-use crate::{attention::dot_product::Heads, mask::Mask, noise::Noise};
+use crate::{attention::dot_product::Heads, mask::Mask, random::Keys};
 
 /// As [`crate::attention::dot_product::scaled_dot_product`], without returning weights.
 pub(crate) fn attention(
@@ -26,7 +26,7 @@ pub(crate) fn attention(
     heads: Heads,
     mask: &Mask,
     dropout_rate: f64,
-    noise: &mut Noise,
+    keys: &mut Option<Keys>,
 ) -> Tensor<3> {
     let [batch, query_len, width] = query.dims();
     let key_len = key.dims()[1];
@@ -44,7 +44,7 @@ pub(crate) fn attention(
             Some(Arc::new(mask.into_data().iter::<bool>().collect()))
         }
     };
-    let dropout = Pattern::draw(dropout_rate, noise);
+    let dropout = Pattern::draw(dropout_rate, keys);
     let tracked = query.is_autodiff();
     let inputs = [
         query.into_dispatch(),
@@ -214,11 +214,11 @@ simd! {
     ) {
         let Sizes { query_len, key_len, heads, kv_heads, head_dim } = sizes;
         let (width, kv_width, scale) = (heads * head_dim, kv_heads * head_dim, sizes.scale());
-        let mut keys = Turned::new(key_len, head_dim);
+        let mut keys = Transposed::new(key_len, head_dim);
         let mut row = vec![0.0; keys.padded]; // whole vectors, so that no step is left to a scalar loop
         for head in 0..heads {
             let kv_at = head / (heads / kv_heads) * head_dim;
-            keys.turn(&key[kv_at..], kv_width);
+            keys.load(&key[kv_at..], kv_width);
             for i in 0..query_len {
                 let at = i * width + head * head_dim;
                 let start = (head * query_len + i) * key_len;
@@ -238,8 +238,8 @@ simd! {
                     let hidden = *weight == f32::NEG_INFINITY;
                     *weight = if hidden { 0.0 } else { exp(*weight - largest) };
                 }
-                let normaliser = 1.0 / sum(&row, |w| w);
-                row.iter_mut().for_each(|weight| *weight *= normaliser);
+                let normalizer = 1.0 / sum(&row, |w| w);
+                row.iter_mut().for_each(|weight| *weight *= normalizer);
                 weights[start..start + key_len].copy_from_slice(&row[..key_len]);
                 drop_weights(&mut row, dropout, first.wrapping_add(start as u32));
                 add_weighted(&mut output[at..at + head_dim], &row, 1, &value[kv_at..], kv_width, key_len);
@@ -261,14 +261,14 @@ simd! {
         let (width, kv_width, scale) = (heads * head_dim, kv_heads * head_dim, sizes.scale());
         let [query, key, value] = inputs;
         let [d_query, d_key, d_value] = results;
-        let mut values = Turned::new(key_len, head_dim);
+        let mut values = Transposed::new(key_len, head_dim);
         let padded = values.padded;
         // Of one head, a row for each query: the weights after dropout, and the gradients of the scores.
         let (mut kept, mut d_scores) = (vec![0.0; query_len * padded], vec![0.0; query_len * padded]);
         let mut row = vec![0.0; padded];
         for head in 0..heads {
             let (at, kv_at) = (head * head_dim, head / (heads / kv_heads) * head_dim);
-            values.turn(&value[kv_at..], kv_width);
+            values.load(&value[kv_at..], kv_width);
             for i in 0..query_len {
                 let start = (head * query_len + i) * key_len;
                 let place = first.wrapping_add(start as u32);
@@ -310,7 +310,10 @@ mod tests {
     use super::*;
     use crate::{
         attention::dot_product::composed,
-        ops::check::{assert_same_gradients, random},
+        ops::{
+            Precision,
+            check::{assert_same_gradients, random},
+        },
         pass::Pass,
     };
     use burn::tensor::{Bool, Device, TensorData};
@@ -349,11 +352,11 @@ mod tests {
                 ],
                 |inputs| {
                     let (q, k, v) = shaped(inputs);
-                    attention(q, k, v, heads, &mask, rate, &mut Noise::for_batch(seed, 1))
+                    attention(q, k, v, heads, &mask, rate, &mut Some(Keys::new(seed, 1)))
                 },
                 |inputs| {
                     let (q, k, v) = shaped(inputs);
-                    composed(q, k, v, heads, &mask, rate, &mut Pass::training(seed, 1)).values
+                    composed(q, k, v, heads, &mask, rate, &mut Pass::training(seed, 1, Precision::F32)).values
                 },
             );
         }

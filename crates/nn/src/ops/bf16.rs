@@ -5,7 +5,7 @@
 //! plan (Goto and van de Geijn): `right` is packed once into panels of [`NR`] columns, `left` block by block
 //! into a buffer that fits the cache, and a tile of [`MR`] x [`NR`] results stays in registers while its
 //! sum runs. Every result is added up in the order of `k`, whatever the number of threads.
-//! Neighbours: [`super::matrix`] decides which product runs.
+//! Neighbors: [`super::matrix`] decides which product runs.
 
 use std::arch::x86_64::*;
 
@@ -34,7 +34,7 @@ pub(crate) fn supported() -> bool {
 ///
 /// # Safety
 /// `output` has room for `left.rows * right.columns` numbers, by rows; with [`Destination::Add`] they are
-/// initialised. The processor is [`supported`].
+/// initialized. The processor is [`supported`].
 pub(super) unsafe fn multiply(
     output: Output,
     left: Matrix,
@@ -62,9 +62,10 @@ pub(super) unsafe fn multiply(
             )
         }
     };
-    match parallel {
-        true => (0..rows).into_par_iter().step_by(height).for_each(block),
-        false => (0..rows).step_by(height).for_each(block),
+    if parallel {
+        (0..rows).into_par_iter().step_by(height).for_each(block);
+    } else {
+        (0..rows).step_by(height).for_each(block);
     }
 }
 
@@ -82,6 +83,7 @@ unsafe fn multiply_block(
     destination: Destination,
 ) {
     let pairs = left.columns.div_ceil(2);
+    let by_rows = left.column_stride == 1;
     let mut packed = vec![0u32; rows.next_multiple_of(MR) * KC];
     for start in (0..pairs).step_by(KC) {
         let depth = KC.min(pairs - start);
@@ -89,9 +91,10 @@ unsafe fn multiply_block(
         // SAFETY: the processor is supported; the tiles lie within the output's rows and columns, `packed`
         // holds whole tiles of KC pairs and `panels` whole panels of all pairs.
         unsafe {
-            match left.column_stride == 1 {
-                true => pack_rows(left, first, rows, start, depth, &mut packed),
-                false => pack_columns(left, first, rows, start, depth, &mut packed),
+            if by_rows {
+                pack_rows(left, first, rows, start, depth, &mut packed);
+            } else {
+                pack_columns(left, first, rows, start, depth, &mut packed);
             }
             for column in (0..columns).step_by(NR) {
                 let right = panels.as_ptr().add((column * pairs) + start * NR);
@@ -99,13 +102,10 @@ unsafe fn multiply_block(
                 for row in (0..rows).step_by(MR) {
                     let place = output.row(row, columns).column(column).0;
                     let (left_tile, height) = (packed.as_ptr().add(row * KC), MR.min(rows - row));
-                    match left.column_stride == 1 {
-                        true => tile::<KC, 1>(
-                            depth, left_tile, right, place, columns, height, width, add,
-                        ),
-                        false => tile::<1, MR>(
-                            depth, left_tile, right, place, columns, height, width, add,
-                        ),
+                    if by_rows {
+                        tile::<KC, 1>(depth, left_tile, right, place, columns, height, width, add);
+                    } else {
+                        tile::<1, MR>(depth, left_tile, right, place, columns, height, width, add);
                     }
                 }
             }
@@ -145,9 +145,10 @@ unsafe fn tile<const ROW: usize, const PAIR: usize>(
         for (row, sums) in sums.iter().enumerate().take(rows) {
             for half in 0..2 {
                 let place = output.add(row * stride + 16 * half);
-                let before = match add {
-                    true => _mm512_maskz_loadu_ps(masks[half], place),
-                    false => _mm512_setzero_ps(),
+                let before = if add {
+                    _mm512_maskz_loadu_ps(masks[half], place)
+                } else {
+                    _mm512_setzero_ps()
                 };
                 _mm512_mask_storeu_ps(place, masks[half], _mm512_add_ps(before, sums[half]));
             }
@@ -163,16 +164,17 @@ fn pack_right(right: Matrix, pairs: usize, parallel: bool) -> Vec<u32> {
         let width = NR.min(right.columns - first);
         // SAFETY: the processor is supported; rows and columns are those of the matrix.
         unsafe {
-            match right.column_stride == 1 {
-                true => (0..pairs)
-                    .for_each(|k| interleave(right, k, first, width, &mut panel[k * NR..])),
-                false => (0..width).for_each(|c| scatter(right, first + c, pairs, &mut panel[c..])),
+            if right.column_stride == 1 {
+                (0..pairs).for_each(|k| interleave(right, k, first, width, &mut panel[k * NR..]));
+            } else {
+                (0..width).for_each(|c| scatter(right, first + c, pairs, &mut panel[c..]));
             }
         }
     };
-    match parallel {
-        true => panels.par_chunks_mut(NR * pairs).enumerate().for_each(pack),
-        false => panels.chunks_mut(NR * pairs).enumerate().for_each(pack),
+    if parallel {
+        panels.par_chunks_mut(NR * pairs).enumerate().for_each(pack);
+    } else {
+        panels.chunks_mut(NR * pairs).enumerate().for_each(pack);
     }
     panels
 }
@@ -188,12 +190,11 @@ unsafe fn interleave(matrix: Matrix, k: usize, first: usize, width: usize, to: &
         for start in (0..width).step_by(16) {
             let mask = first_lanes(width - start);
             let even = rounded(_mm512_maskz_loadu_ps(mask, row.add(start)));
-            let pair = match 2 * k + 1 < matrix.rows {
-                true => {
-                    let odd = rounded(_mm512_maskz_loadu_ps(mask, row.add(stride + start)));
-                    _mm512_or_si512(even, _mm512_slli_epi32::<16>(odd))
-                }
-                false => even,
+            let pair = if 2 * k + 1 < matrix.rows {
+                let odd = rounded(_mm512_maskz_loadu_ps(mask, row.add(stride + start)));
+                _mm512_or_si512(even, _mm512_slli_epi32::<16>(odd))
+            } else {
+                even
             };
             _mm512_mask_storeu_epi32(to.as_mut_ptr().add(start).cast(), mask, pair);
         }
@@ -310,9 +311,10 @@ fn bf16(bits: __m512i) -> __m512bh {
 
 /// A mask of the first `count` of 16 lanes.
 fn first_lanes(count: usize) -> __mmask16 {
-    match count >= 16 {
-        true => u16::MAX,
-        false => (1 << count) - 1,
+    if count >= 16 {
+        u16::MAX
+    } else {
+        (1 << count) - 1
     }
 }
 
@@ -336,9 +338,10 @@ mod tests {
             row_stride: columns as isize,
             column_stride: 1,
         };
-        match by_rows {
-            true => matrix(rows, columns),
-            false => matrix(columns, rows).transposed(),
+        if by_rows {
+            matrix(rows, columns)
+        } else {
+            matrix(columns, rows).transposed()
         }
     }
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use burn::tensor::{Device, Tensor, TensorData};
 
-use crate::noise::mix;
+use crate::random::mix;
 
 thread_local! {
     static ONLY_COMPOSED: Cell<bool> = const { Cell::new(false) };

@@ -1,8 +1,8 @@
 //! How an operation with a handwritten backward pass joins Burn's gradient graph on the CPU.
 //!
 //! An operation implements [`CpuOp`] on plain CPU tensors; [`apply`] unwraps Burn's tensors, runs it and
-//! registers its backward step. Paper plan: Burn's `backend_extension` macro. Here: a downcast to the
-//! CPU backend, because the composed form of each operation then stays an ordinary function of tensors.
+//! registers its backward step. Burn's own way is its `backend_extension` macro. Here: a downcast to
+//! the CPU backend, so that the composed form of each operation stays an ordinary function of tensors.
 
 use std::{fmt::Debug, marker::PhantomData};
 
@@ -119,9 +119,10 @@ pub(crate) fn tensor_like(like: &FlexTensor, values: Vec<f32>) -> FlexTensor {
 /// changing it in place costs no copy.
 pub(crate) fn contiguous(tensor: FlexTensor) -> FlexTensor {
     let whole = tensor.layout().num_elements() * size_of::<f32>() == tensor.bytes().len();
-    match tensor.is_contiguous() && whole {
-        true => tensor,
-        false => tensor.to_contiguous(),
+    if tensor.is_contiguous() && whole {
+        tensor
+    } else {
+        tensor.to_contiguous()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Layer normalisation over the last axis in one pass, with a handwritten backward pass.
+//! Layer normalization over the last axis in one pass, with a handwritten backward pass.
 //!
 //! Composed, it would take eight temporaries of the activations' size; here it takes its output.
 
@@ -31,9 +31,9 @@ pub fn layer_norm(x: Tensor<3>, weight: Tensor<1>, bias: Tensor<1>, epsilon: f64
 }
 
 fn composed(x: Tensor<3>, weight: Tensor<1>, bias: Tensor<1>, epsilon: f64) -> Tensor<3> {
-    let centred = x.clone() - x.mean_dim(2);
-    let variance = centred.clone().square().mean_dim(2);
-    centred / variance.add_scalar(epsilon).sqrt() * weight.unsqueeze() + bias.unsqueeze()
+    let centered = x.clone() - x.mean_dim(2);
+    let variance = centered.clone().square().mean_dim(2);
+    centered / variance.add_scalar(epsilon).sqrt() * weight.unsqueeze() + bias.unsqueeze()
 }
 
 #[derive(Debug, Clone)]

@@ -8,13 +8,13 @@ use burn::tensor::{Device, Tensor};
 use super::{
     AdamStep, Precision, adam_update,
     check::{floats, with_composed_forms},
-    smoothed_loss, with_precision,
+    smoothed_loss,
 };
 use crate::{
     models::transformer::{Transformer, search::pad_rows},
-    noise::mix,
     parameters,
     pass::Pass,
+    random::mix,
 };
 
 /// Number sequences and their reversal, of several lengths, so that there is padding.
@@ -35,7 +35,12 @@ fn sentences(step: u64, rows: u64) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
 }
 
 /// Trains and returns the loss per token of each step, and the parameters at the end.
-fn learn(config: &TransformerConfig, steps: u64, rows: u64) -> (Vec<f64>, Vec<Vec<f32>>) {
+fn learn(
+    config: &TransformerConfig,
+    precision: Precision,
+    steps: u64,
+    rows: u64,
+) -> (Vec<f64>, Vec<Vec<f32>>) {
     let device = Device::flex().autodiff();
     let mut model = Transformer::new(config, 5, &device);
     let mut moments: std::collections::BTreeMap<String, (Tensor<1>, Tensor<1>)> =
@@ -52,11 +57,11 @@ fn learn(config: &TransformerConfig, steps: u64, rows: u64) -> (Vec<f64>, Vec<Ve
                 row
             })
             .collect();
-        let pass = &mut Pass::training(1, step);
+        let pass = &mut Pass::training(1, step, precision);
         let memory = model.encode(pad_rows(&src, &device), pass);
         let hidden = model.decode(pad_rows(&fed, &device), &memory, pass).hidden;
         let logits = model
-            .logits(hidden)
+            .logits(hidden, pass)
             .reshape([predicted.len(), config.tgt_vocab]);
         let loss = smoothed_loss(logits, &predicted, 0.1).objective;
         let tokens = predicted.iter().filter(|token| **token != PAD).count() as f64;
@@ -106,8 +111,8 @@ fn assert_same_curve(left: &[f64], right: &[f64], tolerance: f64) {
 
 #[test]
 fn fused_and_composed_models_have_one_learning_curve() {
-    let (fused, _) = learn(&small_model(), 200, 24);
-    let (composed, _) = with_composed_forms(|| learn(&small_model(), 200, 24));
+    let (fused, _) = learn(&small_model(), Precision::F32, 200, 24);
+    let (composed, _) = with_composed_forms(|| learn(&small_model(), Precision::F32, 200, 24));
     assert_same_curve(&fused, &composed, 5e-3);
     let (first, last) = (fused[0], fused[199]);
     assert!(last < 0.7 * first, "it learns: {first} to {last}");
@@ -119,8 +124,8 @@ fn in_bf16_the_model_learns_as_in_f32() {
         eprintln!("SKIPPED: this processor has no bf16 product");
         return;
     }
-    let (full, _) = learn(&small_model(), 200, 24);
-    let (half, _) = with_precision(Precision::Bf16, || learn(&small_model(), 200, 24));
+    let (full, _) = learn(&small_model(), Precision::F32, 200, 24);
+    let (half, _) = learn(&small_model(), Precision::Bf16, 200, 24);
     assert_same_curve(&half, &full, 0.02);
     assert_ne!(half, full);
 }
@@ -133,7 +138,7 @@ fn training_gives_the_same_bits_every_time_at_a_given_number_of_threads() {
             .num_threads(threads)
             .build()
             .unwrap();
-        let run = || pool.install(|| learn(&config, 3, 96));
+        let run = || pool.install(|| learn(&config, Precision::F32, 3, 96));
         let ((losses, parameters), (again_losses, again_parameters)) = (run(), run());
         assert_eq!(losses, again_losses, "{threads} threads");
         assert!(parameters == again_parameters, "{threads} threads");

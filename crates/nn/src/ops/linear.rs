@@ -3,7 +3,7 @@
 //! The CPU backend's own product fills its result with zeros and copies it before it computes; for the
 //! logits of a batch that is more than a hundred megabytes of traffic for nothing. Here the bias is the
 //! first value of the result, and the gradient of a transposed weight (a tied embedding) is laid out
-//! like the weight itself. Neighbours: [`super::matrix`] multiplies; [`crate::layers::linear`] and the
+//! like the weight itself. Neighbors: [`super::matrix`] multiplies; [`crate::layers::linear`] and the
 //! feed-forward layer are made of these.
 
 use burn::{backend::flex::FlexTensor, tensor::Tensor};
@@ -11,11 +11,16 @@ use rayon::prelude::*;
 
 use super::{
     fused::{CpuOp, apply, contiguous, on_cpu, tensor_like, total},
-    matrix::{Matrix, Precision, add_product, dense, precision, product},
+    matrix::{Matrix, Precision, add_product, dense, product},
 };
 
 /// `x W + b` over the last axis: `x` `[.., d_input]`, `weight` `[d_input, d_output]`.
-pub fn affine<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Tensor<1>) -> Tensor<D> {
+pub fn affine<const D: usize>(
+    x: Tensor<D>,
+    weight: Tensor<2>,
+    bias: Tensor<1>,
+    precision: Precision,
+) -> Tensor<D> {
     let shape = output_shape(&x, &weight);
     let x = rows(x);
     if on_cpu(&x.device()) {
@@ -25,19 +30,19 @@ pub fn affine<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Tensor<1>) 
             weight.into_dispatch(),
             bias.into_dispatch(),
         ];
-        return apply::<_, 3, 2>(Affine(precision()), tracked, inputs).reshape(shape);
+        return apply::<_, 3, 2>(Affine(precision), tracked, inputs).reshape(shape);
     }
     (x.matmul(weight) + bias.unsqueeze()).reshape(shape)
 }
 
 /// `x W` over the last axis: `x` `[.., d_input]`, `weight` `[d_input, d_output]`.
-pub fn project<const D: usize>(x: Tensor<D>, weight: Tensor<2>) -> Tensor<D> {
+pub fn project<const D: usize>(x: Tensor<D>, weight: Tensor<2>, precision: Precision) -> Tensor<D> {
     let shape = output_shape(&x, &weight);
     let x = rows(x);
     if on_cpu(&x.device()) {
         let tracked = x.is_autodiff();
         let inputs = [x.into_dispatch(), weight.into_dispatch()];
-        return apply::<_, 2, 2>(Project(precision()), tracked, inputs).reshape(shape);
+        return apply::<_, 2, 2>(Project(precision), tracked, inputs).reshape(shape);
     }
     x.matmul(weight).reshape(shape)
 }
@@ -103,12 +108,11 @@ fn input_gradients(
 ) -> [FlexTensor; 2] {
     let (left, right, output) = (Matrix::of(x), Matrix::of(weight), Matrix::of(gradient));
     let d_x = tensor_like(x, product(output, right.transposed(), precision));
-    let d_weight = match weight.is_contiguous() {
-        true => tensor_like(weight, product(left.transposed(), output, precision)),
-        false => {
-            let turned = weight.transpose(0, 1);
-            tensor_like(&turned, product(output.transposed(), left, precision)).transpose(0, 1)
-        }
+    let d_weight = if weight.is_contiguous() {
+        tensor_like(weight, product(left.transposed(), output, precision))
+    } else {
+        let transposed = weight.transpose(0, 1);
+        tensor_like(&transposed, product(output.transposed(), left, precision)).transpose(0, 1)
     };
     [d_x, d_weight]
 }
@@ -168,12 +172,13 @@ mod tests {
         #[test]
         fn fused_linear_maps_equal_the_composed_ones(
             batch in 1usize..4, len in 1usize..70, d_input in 1usize..40, d_output in 1usize..50,
-            turned in proptest::bool::ANY, seed in 0u64..1000,
+            transposed in proptest::bool::ANY, seed in 0u64..1000,
         ) {
             // A tied embedding arrives as the transposed view of `[d_output, d_input]`.
-            let weight = |w: Tensor<1>| match turned {
-                true => w.reshape([d_output, d_input]).transpose(),
-                false => w.reshape([d_input, d_output]),
+            let weight = |w: Tensor<1>| if transposed {
+                w.reshape([d_output, d_input]).transpose()
+            } else {
+                w.reshape([d_input, d_output])
             };
             let x3 = |x: Tensor<1>| x.reshape([batch, len, d_input]);
             let composed = |x: Tensor<1>, w: Tensor<1>| {
@@ -186,11 +191,15 @@ mod tests {
             ];
             assert_same_gradients(
                 inputs.clone(),
-                |[x, w, b]| affine(x3(x), weight(w), b.reshape([d_output])),
+                |[x, w, b]| affine(x3(x), weight(w), b.reshape([d_output]), Precision::F32),
                 |[x, w, b]| composed(x, w) + b.reshape([1, 1, d_output]),
             );
             let [x, w, _] = inputs;
-            assert_same_gradients([x, w], |[x, w]| project(x3(x), weight(w)), |[x, w]| composed(x, w));
+            assert_same_gradients(
+                [x, w],
+                |[x, w]| project(x3(x), weight(w), Precision::F32),
+                |[x, w]| composed(x, w),
+            );
         }
     }
 
@@ -202,7 +211,8 @@ mod tests {
         );
         let x = whole.clone().narrow(0, 1, 2);
         let weight = whole.narrow(0, 0, 2);
-        let y: Vec<f32> = project(x, weight).into_data().iter::<f32>().collect();
+        let y = project(x, weight, Precision::F32);
+        let y: Vec<f32> = y.into_data().iter::<f32>().collect();
         assert_eq!(y, [15.0, 22.0, 23.0, 34.0]);
     }
 }

@@ -1,24 +1,23 @@
 //! Matrix products on the CPU, straight into the memory of the result.
 //!
 //! In f32 the product is the `gemm` crate's, the same that the CPU backend uses; in bf16 it is ours
-//! ([`super::bf16`]). Which of them runs is said once for a whole forward pass, [`with_precision`], and an
-//! operation remembers it for its backward pass. Neighbour: [`super::linear`].
-
-use std::cell::Cell;
+//! ([`super::bf16`]). The caller says which of them runs ([`crate::pass::Pass::precision`]), and an operation
+//! remembers it for its backward pass. Neighbor: [`super::linear`].
 
 use burn::backend::flex::FlexTensor;
 use serde::{Deserialize, Serialize};
 
 use super::fused::contiguous;
 
-/// How precise the factors of a matrix product are; sums are always in f32.
+/// How precise the factors of a matrix product are on the CPU; sums are always in f32. Other devices compute
+/// in the number format of their tensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Precision {
     /// As they are.
     #[default]
     F32,
-    /// Rounded to bf16: faster on processors that have it, see [`Precision::available`].
+    /// Rounded to bf16: faster on processors that have it ([`Precision::available`]); on others this is f32.
     Bf16,
 }
 
@@ -32,29 +31,6 @@ impl Precision {
             #[cfg(not(target_arch = "x86_64"))]
             Precision::Bf16 => false,
         }
-    }
-}
-
-thread_local! {
-    static PRECISION: Cell<Precision> = const { Cell::new(Precision::F32) };
-}
-
-/// Runs `work`, a forward pass, with linear maps of this precision where it is available on the CPU; other
-/// devices compute as their tensors are.
-pub fn with_precision<T>(precision: Precision, work: impl FnOnce() -> T) -> T {
-    let before = PRECISION.replace(precision);
-    let result = work();
-    PRECISION.set(before);
-    result
-}
-
-/// What the pass that runs on this thread asks for, as far as it is available.
-pub(super) fn precision() -> Precision {
-    let wanted = PRECISION.get();
-    if wanted.available() {
-        wanted
-    } else {
-        Precision::F32
     }
 }
 
@@ -94,11 +70,12 @@ impl<'a> Matrix<'a> {
 
 /// The tensor with its storage covered exactly, by rows or by columns; copied only if it must be.
 pub(super) fn dense(weight: FlexTensor) -> FlexTensor {
-    let turned = weight.transpose(0, 1);
-    let whole = turned.layout().num_elements() * size_of::<f32>() == turned.bytes().len();
-    match whole && turned.is_contiguous() {
-        true => weight,
-        false => contiguous(weight),
+    let transposed = weight.transpose(0, 1);
+    let whole = transposed.layout().num_elements() * size_of::<f32>() == transposed.bytes().len();
+    if whole && transposed.is_contiguous() {
+        weight
+    } else {
+        contiguous(weight)
     }
 }
 
@@ -165,7 +142,7 @@ const PARALLEL: usize = 192 * 192 * 192;
 
 /// # Safety
 /// `output` has room for `left.rows * right.columns` numbers, by rows; with [`Destination::Add`] they are
-/// initialised.
+/// initialized.
 unsafe fn multiply(
     output: *mut f32,
     left: Matrix,
@@ -182,8 +159,8 @@ unsafe fn multiply(
     let (m, n, k) = (left.rows, right.columns, left.columns);
     let parallel = m * n * k >= PARALLEL;
     #[cfg(target_arch = "x86_64")]
-    if precision == Precision::Bf16 {
-        // SAFETY: the caller vouches for the output, `precision()` for the processor.
+    if precision == Precision::Bf16 && precision.available() {
+        // SAFETY: the caller vouches for the output, and the processor was just asked.
         return unsafe {
             super::bf16::multiply(Output(output), left, right, destination, parallel)
         };
@@ -211,9 +188,10 @@ unsafe fn multiply(
             false,
             false,
             false,
-            match parallel {
-                true => gemm::Parallelism::Rayon(0),
-                false => gemm::Parallelism::None,
+            if parallel {
+                gemm::Parallelism::Rayon(0)
+            } else {
+                gemm::Parallelism::None
             },
         );
     }

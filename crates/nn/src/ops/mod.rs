@@ -1,36 +1,51 @@
-//! Operations with a fast CPU implementation behind a plain function on tensors.
+//! Fused CPU operations, each behind a plain function on tensors.
 //!
-//! Each has a composed form that runs on every device and that tests compare the fused one with.
-//! Neighbours: the layers and the trainer call these.
+//! On the CPU, much of a training step composed of plain tensor operations is not matrix products but
+//! temporaries, random numbers and page faults. Here are operations without large temporaries, with a
+//! handwritten backward pass where one is needed. On every other device the same function runs its composed
+//! form, so models never ask where they are. Neighbors: the layers and `attentive-train` call these.
+//!
+//! To add one:
+//!
+//! 1. Write the composed form as a plain function of tensors. It is the definition, and what GPUs run.
+//! 2. Implement `CpuOp<N>` (`fused.rs`) for a struct with the operation's numbers: `forward` returns the result
+//!    and what the backward pass needs, `backward` the gradient of every input. Inputs may have any layout
+//!    (`contiguous`).
+//! 3. Split the work into chunks of a **fixed** size and add partial sums up in order, so that the result does
+//!    not depend on the number of threads. Put inner loops into `simd!`. Random masks are hashes of a key
+//!    ([`crate::random::Keys`]), so that forward and backward, and a resumed run, compute the same ones.
+//! 4. Make the public function choose: `on_cpu(&x.device())`, then `apply`, else the composed form.
+//! 5. Test with `assert_same_gradients` (`check.rs`) over random shapes, odd widths and single rows included,
+//!    and run the parity tests. Measure before and after; an operation that does not pay for its lines goes.
 
 mod adam;
-mod agreement;
 mod attention;
+mod attention_kernel;
 #[cfg(target_arch = "x86_64")]
 mod bf16;
 #[cfg(test)]
 pub(crate) mod check;
 mod dropout;
-mod feed;
+mod elementwise;
 mod fused;
+mod kl_divergence;
+mod label_smoothing;
 mod layer_norm;
 #[cfg(test)]
 mod learning_curve;
 mod linear;
-mod loss;
 mod matrix;
-mod orthogonal;
-mod rows;
+mod orthogonalize;
 mod simd;
 
 pub use adam::{AdamStep, adam_update, blend, sum_of_squares};
-pub use agreement::disagreement;
 pub(crate) use attention::attention;
 pub use dropout::dropout;
-pub use feed::{bias_relu_dropout, dropout_add};
+pub use elementwise::{bias_relu_dropout, dropout_add};
 pub(crate) use fused::on_cpu;
+pub use kl_divergence::kl_divergence;
+pub use label_smoothing::{SmoothedLoss, smoothed_loss};
 pub use layer_norm::layer_norm;
 pub use linear::{affine, project};
-pub use loss::{SmoothedLoss, smoothed_loss};
-pub use matrix::{Precision, with_precision};
-pub use orthogonal::orthogonalised;
+pub use matrix::Precision;
+pub use orthogonalize::orthogonalize;

@@ -1,6 +1,6 @@
 //! One body, compiled for several instruction sets, chosen when the program runs.
 //!
-//! The bodies are plain loops that the compiler vectorises; [`simd!`] compiles each of them for AVX-512,
+//! The bodies are plain loops that the compiler vectorizes; [`simd!`] compiles each of them for AVX-512,
 //! AVX2 and the baseline. On other processors the baseline is what there is (NEON is part of it).
 
 /// Wraps functions so that each call runs the best version for this machine.
@@ -49,7 +49,7 @@ pub(crate) fn has_avx512() -> bool {
         && is_x86_feature_detected!("fma")
 }
 
-/// Accumulators side by side, so that sums vectorise without changing from run to run.
+/// Accumulators side by side, so that sums vectorize without changing from run to run.
 pub(crate) const LANES: usize = 16;
 
 /// The sum of `term` over all elements, in a fixed order.
@@ -107,7 +107,7 @@ pub(crate) fn max(values: &[f32]) -> f32 {
     rest.iter().fold(largest, |max, v| max.max(*v))
 }
 
-/// The log of the sum of exponentials: what logits have to be lowered by to be log-probabilities.
+/// The log of the sum of exponentials: logits minus this are log-probabilities.
 #[inline(always)]
 pub(crate) fn log_sum(row: &[f32]) -> f32 {
     let largest = max(row);
@@ -115,6 +115,9 @@ pub(crate) fn log_sum(row: &[f32]) -> f32 {
 }
 
 /// `e^x` without a branch or a call, within 2 units in the last place for `x <= 88`; 0 below -87.
+///
+/// The CPU runtime has its own, over vector registers and with another polynomial (`cpu/rowwise.rs`): with one
+/// for both, either training or translating would compute other bits.
 #[inline(always)]
 pub(crate) fn exp(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0; // 1.5 * 2^23: adding and subtracting it rounds to an integer

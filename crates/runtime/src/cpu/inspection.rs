@@ -4,7 +4,7 @@
 //! in a search, so the log-probabilities are those of the search, to the last bit. Neighbors:
 //! [`super::decoder`] runs the pass, [`crate::inspection`] has the types.
 
-use attentive_text::special::{BOS, EOS};
+use attentive_text::special::{decoder_input, decoder_output, source_ids};
 
 use super::CpuModel;
 use super::attend::LayerWeights;
@@ -16,21 +16,19 @@ impl Inspect for CpuModel {
     }
 
     fn inspect(&self, src: &[u32], tgt: &[u32], top: usize) -> Inspection {
-        let src = [src, &[EOS]].concat();
         let mut encoder = Vec::new();
-        let mut state = self.encoded(&[src], Some(&mut encoder));
+        let mut state = self.encoded(&[source_ids(src)], Some(&mut encoder));
         let mut log_probs = Vec::new();
-        let decoded = self.force(&mut state, &[&[BOS], tgt].concat(), Some(&mut log_probs));
+        let decoded = self.force(&mut state, &decoder_input(tgt), Some(&mut log_probs));
         let rows = log_probs.chunks_exact(self.config.tgt_vocab);
-        let predicted = tgt.iter().chain([&EOS]);
         let heads = |layers: Vec<LayerWeights>| layers.into_iter().map(LayerWeights::into_heads);
         Inspection {
             encoder: heads(encoder).collect(),
             decoder: heads(decoded.self_attention).collect(),
             cross: heads(decoded.cross_attention).collect(),
             predictions: rows
-                .zip(predicted)
-                .map(|(row, &token)| Prediction::new(row, token, top))
+                .zip(decoder_output(tgt))
+                .map(|(row, token)| Prediction::new(row, token, top))
                 .collect(),
         }
     }
@@ -41,7 +39,7 @@ impl CpuModel {
     /// layer is already busy with the next token.
     pub(super) fn alignment_weights(&self, src: &[u32], tgt: &[u32]) -> Vec<f32> {
         let mut state = self.encoded(&[src.to_vec()], None);
-        let decoded = self.force(&mut state, &[&[BOS], tgt].concat(), None);
+        let decoded = self.force(&mut state, &decoder_input(tgt), None);
         let layer = decoded.cross_attention.len().saturating_sub(2);
         decoded.cross_attention[layer].mean()
     }

@@ -1,50 +1,49 @@
-//! Beam search with length normalisation (§6.1): the best `size` beginnings side by side.
+//! Beam search with length normalization (§6.1): the best `size` hypotheses side by side.
 //!
-//! At every step the best `size` continuations of a sentence are kept. One that ends in `</s>` is
-//! complete and takes its place for this step only: the others fan out to `size` again. (A beam of
-//! one is therefore [`super::greedy`]: when its only place ends, nothing is live any more.)
+//! At every step the best `size` continuations of a sentence's hypotheses are kept. One that ends in
+//! `</s>` is complete and takes its place in the beam for this step only: the others branch to `size`
+//! again. (A beam size of 1 is therefore [`super::greedy`]: when its only hypothesis is complete, none is
+//! live any more.)
 //!
-//! The search of a sentence ends, apart from the length limit where live beginnings are cut, when
-//! `size` sentences are complete and no live beginning is better than the best `n_best` of them by
-//! its present length. (Counting alone would not do: a model that is very sure of a long sentence
-//! completes `size` poor ones on the way there.)
+//! The search of a sentence ends, apart from the length limit where live hypotheses are cut, when
+//! `size` hypotheses are complete and no live one is better than the best `n_best` of them by its
+//! present length. (Counting alone would not do: a model that is very sure of a long sentence completes
+//! `size` poor ones on the way there.)
 //!
-//! It ends earlier where that provably changes nothing: when `n_best` sentences are complete and
+//! It ends earlier where that provably changes nothing: when `n_best` hypotheses are complete and
 //! none that is still to come can be among the best `n_best`. Let `p` be the largest log-probability
-//! of a live beginning. Every sentence to come continues a live beginning, and each of its tokens
-//! adds a log-probability of at most 0, so its own is at most `p`; it has at most `limit` tokens, and
-//! `p <= 0`, so its score is at most `p / limit^alpha`. Where `n_best` complete ones reach that, it
-//! comes after them: best first keeps those of equal score that were found first. A cut sentence
+//! of a live hypothesis. Every hypothesis to come continues a live one, and each of its tokens adds a
+//! log-probability of at most 0, so its own is at most `p`; it has at most `max_length` tokens, and
+//! `p <= 0`, so its score is at most `p / max_length^alpha`. Where `n_best` complete ones reach that, it
+//! comes after them: best first keeps those of equal score that were found first. A cut hypothesis
 //! comes after every complete one in any case. So going on could not change the answer.
 //!
-//! Beginnings share their tokens in a tree, and every list keeps its memory from step to step:
+//! Hypotheses share their tokens in a tree, and every list keeps its memory from step to step:
 //! the loop allocates nothing once the lists have grown.
 
 use attentive_text::special::{BOS, EOS};
 
-use super::allowed::Allowed;
+use super::constraints::Constraints;
 use super::{
-    Finish, Hypothesis, SearchModel, SearchOptions, Step, at_most_zero, best_first, forced,
-    keep_rows, normalised, scan,
+    Finish, Hypothesis, Request, SearchModel, SearchOptions, Step, at_most_zero, best_first,
+    keep_rows, normalized, scan, sources,
 };
 
-/// The `n_best` translations of every source that a beam of `size` finds.
+/// The `n_best` translations of every request that a beam of `size` finds.
 pub(super) fn search<M: SearchModel>(
     model: &M,
-    sources: &[Vec<u32>],
-    prefixes: &[Vec<u32>],
+    requests: &[&Request],
     options: &SearchOptions,
     size: usize,
 ) -> Vec<Vec<Hypothesis>> {
-    let mut beams: Vec<Beam> = sources
+    let mut beams: Vec<Beam> = requests
         .iter()
-        .zip(prefixes)
-        .map(|(source, prefix)| Beam::new(source.len(), prefix, size, options))
+        .map(|request| Beam::new(request, size, options))
         .collect();
-    let mut state = model.start(sources);
+    let mut state = model.start(&sources(requests));
     let mut step = Step::default();
-    let mut tokens = vec![BOS; sources.len()];
-    let mut parents = Vec::with_capacity(sources.len() * size);
+    let mut tokens = vec![BOS; requests.len()];
+    let mut parents = Vec::with_capacity(requests.len() * size);
     let mut scratch = Scratch::new(size);
     while !tokens.is_empty() {
         let mut rows = step.rows(model, &mut state, &tokens);
@@ -68,17 +67,16 @@ pub(super) fn search<M: SearchModel>(
 
 /// The search for one sentence.
 struct Beam<'a> {
+    constraints: Constraints<'a>,
     options: &'a SearchOptions,
     size: usize,
-    /// The most tokens a sentence may have, `</s>` included.
-    limit: usize,
-    /// What every beginning must start with.
-    prefix: &'a [u32],
-    /// The tokens of all beginnings.
+    /// The most tokens a hypothesis may have, `</s>` included.
+    max_length: usize,
+    /// The tokens of all hypotheses.
     tree: Vec<Node>,
-    /// How many tokens every live beginning has.
+    /// How many tokens every live hypothesis has.
     length: usize,
-    /// Beginnings of equal length, most probable first; empty when the search has ended.
+    /// Hypotheses of equal length, most probable first; empty when the search has ended.
     live: Vec<Live>,
     ended: Vec<Ended>,
 }
@@ -89,13 +87,13 @@ struct Node {
     token: u32,
 }
 
-/// Stands for "nothing before": the empty beginning.
+/// Stands for "nothing before": the empty hypothesis.
 const ROOT: usize = usize::MAX;
 
 struct Live {
     node: usize,
     log_prob: f64,
-    /// Which of the live beginnings of the step before this one continues.
+    /// Which of the live hypotheses of the step before this one continues.
     parent: usize,
 }
 
@@ -111,8 +109,7 @@ struct Ended {
 struct Scratch {
     best: Best,
     live: Vec<Live>,
-    history: Vec<u32>,
-    banned: Vec<u32>,
+    tokens: Vec<u32>,
 }
 
 impl Scratch {
@@ -120,22 +117,22 @@ impl Scratch {
         Self {
             best: Best::new(size),
             live: Vec::new(),
-            history: Vec::new(),
-            banned: Vec::new(),
+            tokens: Vec::new(),
         }
     }
 }
 
 impl<'a> Beam<'a> {
-    fn new(src_len: usize, prefix: &'a [u32], size: usize, options: &'a SearchOptions) -> Self {
-        let limit = options.max_length.tokens_after(prefix.len(), src_len);
+    fn new(request: &'a Request, size: usize, options: &'a SearchOptions) -> Self {
+        let constraints = Constraints::new(request, options);
+        let max_length = constraints.max_length();
         // As many as most sentences need; a longer one doubles the list now and then.
-        let expected = limit.min(2 * src_len + 8).min(1024) * size.min(16);
+        let expected = max_length.min(2 * request.source.len() + 8).min(1024) * size.min(16);
         Self {
+            constraints,
             options,
             size,
-            limit,
-            prefix,
+            max_length,
             tree: Vec::with_capacity(expected),
             length: 0,
             live: vec![Live {
@@ -147,12 +144,9 @@ impl<'a> Beam<'a> {
         }
     }
 
-    /// Lengthens every beginning by one token; `rows` holds one row of log-probabilities for each.
-    fn advance<'r>(&mut self, rows: impl Iterator<Item = &'r [f32]>, scratch: &mut Scratch) {
-        match self.prefix.get(self.length) {
-            Some(&token) => self.force(token, rows, &mut scratch.best),
-            None => self.candidates(rows, scratch),
-        }
+    /// Extends every hypothesis by one token; `rows` holds one row of log-probabilities for each.
+    fn advance<'r>(&mut self, rows: impl Iterator<Item = &'r mut [f32]>, scratch: &mut Scratch) {
+        self.candidates(rows, scratch);
         scratch.live.clear();
         for candidate in &scratch.best.candidates {
             let before = self.live[candidate.parent].node;
@@ -175,7 +169,7 @@ impl<'a> Beam<'a> {
         }
         std::mem::swap(&mut self.live, &mut scratch.live);
         self.length += 1;
-        if self.length >= self.limit {
+        if self.length >= self.max_length {
             self.cut_live(Finish::LengthLimit);
         }
         if !self.can_improve() {
@@ -183,24 +177,19 @@ impl<'a> Beam<'a> {
         }
     }
 
-    /// The best `size` continuations over all beginnings, best first.
-    fn candidates<'r>(&self, rows: impl Iterator<Item = &'r [f32]>, scratch: &mut Scratch) {
-        let Scratch {
-            best,
-            history,
-            banned,
-            ..
-        } = scratch;
+    /// The best `size` continuations over all hypotheses, best first.
+    fn candidates<'r>(&self, rows: impl Iterator<Item = &'r mut [f32]>, scratch: &mut Scratch) {
+        let Scratch { best, tokens, .. } = scratch;
         best.clear();
         for (parent, (live, row)) in self.live.iter().zip(rows).enumerate() {
-            if self.options.no_repeat_ngram.is_some() {
-                self.tokens_into(live.node, history);
+            if self.constraints.need_tokens() {
+                self.tokens_into(live.node, tokens);
             }
-            let allowed = Allowed::after(self.length, history, banned, self.options);
+            self.constraints.apply(self.length, tokens, row);
             let floor = |threshold: f64| threshold - live.log_prob;
             scan::each_above(row, floor(best.threshold), |token, log_prob| {
                 let log_prob = live.log_prob + at_most_zero(log_prob);
-                if log_prob > best.threshold && allowed.permits(token) {
+                if log_prob > best.threshold {
                     best.insert(Candidate {
                         parent,
                         token,
@@ -212,27 +201,15 @@ impl<'a> Beam<'a> {
         }
     }
 
-    /// The one continuation that the prefix demands.
-    fn force<'r>(&self, token: u32, rows: impl Iterator<Item = &'r [f32]>, best: &mut Best) {
-        best.clear();
-        for (parent, (live, row)) in self.live.iter().zip(rows).enumerate() {
-            best.insert(Candidate {
-                parent,
-                token,
-                log_prob: live.log_prob + forced(row, token),
-            });
-        }
-    }
-
-    /// Whether a live beginning may still get among the `n_best`; see the file's header.
+    /// Whether a live hypothesis may still get among the `n_best`; see the file's header.
     fn can_improve(&self) -> bool {
-        // All beginnings are of equal length, so the most probable one has the best score.
+        // All live ones are of equal length, so the most probable one has the best score.
         let Some(best) = self.live.first() else {
             return false;
         };
         let enough = self.ended.len() >= self.size;
-        let length = if enough { self.length } else { self.limit };
-        let bound = normalised(best.log_prob, length, self.options);
+        let length = if enough { self.length } else { self.max_length };
+        let bound = normalized(best.log_prob, length, self.options);
         let better = self
             .ended
             .iter()
@@ -253,12 +230,12 @@ impl<'a> Beam<'a> {
             node,
             length,
             log_prob,
-            score: normalised(log_prob, length, self.options),
+            score: normalized(log_prob, length, self.options),
             finished,
         });
     }
 
-    /// The tokens of a beginning, last first.
+    /// The tokens of a hypothesis, last first.
     fn path(&self, node: usize) -> impl Iterator<Item = u32> {
         let mut node = node;
         std::iter::from_fn(move || {
@@ -292,7 +269,7 @@ impl<'a> Beam<'a> {
     }
 }
 
-/// The beginning `parent`, continued by `token`; `log_prob` is that of both together.
+/// The hypothesis `parent`, continued by `token`; `log_prob` is that of both together.
 struct Candidate {
     parent: usize,
     token: u32,

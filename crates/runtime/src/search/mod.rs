@@ -1,20 +1,26 @@
 //! Search: from a model's next-token probabilities to whole sentences.
 //!
-//! One small trait, [`SearchModel`], is all that search knows of a model; the Burn Transformer, a
-//! CPU kernel or a [`fake`] with hand-written probabilities implement it alike. [`search`] picks
-//! the method: `greedy`, `beam` or `sampling`. The [`crate::translator`] calls it batch by
-//! batch.
+//! One small trait, [`SearchModel`], is all that search knows of a model; the Burn Transformer, the
+//! CPU model or a [`fake`] with hand-written probabilities implement it alike. A [`Request`] is one
+//! sentence, [`SearchOptions`] say how to search, and [`search`] picks the method: `greedy`, `beam` or
+//! `sampling`. [`Constraint`]s change the probabilities before a token is picked. The
+//! [`crate::translator`] calls [`search`] batch by batch.
 
-mod allowed;
 mod beam;
+mod constraints;
 pub mod fake;
 mod greedy;
 mod options;
+mod request;
 mod rows;
 mod sampling;
 mod scan;
 
+use std::borrow::Borrow;
+
+pub use constraints::{Constraint, NoRepeatedNgrams};
 pub use options::{LengthLimit, Method, Sampling, SearchOptions};
+pub use request::Request;
 
 /// A model that continues target sentences, many rows at a time.
 ///
@@ -72,31 +78,18 @@ pub enum Finish {
     DeadEnd,
 }
 
-/// Translates the sources together; the answer holds for each source its hypotheses, best first.
+/// Translates the requests together; the answer holds for each request its hypotheses, best first.
 ///
-/// There is at least one hypothesis per source and at most `n_best`. Sentences that ended in `</s>`
+/// There is at least one hypothesis per request and at most `n_best`. Hypotheses that ended in `</s>`
 /// come before those that were cut. `<s>` and `<blank>` are never produced; of equally probable
 /// tokens the one with the lower id wins; NaN counts as probability zero.
 ///
 /// # Panics
-/// If the options do not pass [`SearchOptions::check`], or the model returns rows of a wrong size.
-pub fn search<M: SearchModel>(
+/// If the options do not pass [`SearchOptions::check`], a prefix holds tokens beyond the vocabulary, or
+/// the model returns rows of a wrong size.
+pub fn search<M: SearchModel, R: Borrow<Request>>(
     model: &M,
-    sources: &[Vec<u32>],
-    options: &SearchOptions,
-) -> Vec<Vec<Hypothesis>> {
-    search_after(model, sources, &vec![Vec::new(); sources.len()], options)
-}
-
-/// As [`search`], with the tokens that each target must start with: `prefixes[i]` is that of source
-/// i. Hypotheses hold these tokens and count their log-probabilities.
-///
-/// # Panics
-/// As [`search`], and if there are not as many prefixes as sources.
-pub fn search_after<M: SearchModel>(
-    model: &M,
-    sources: &[Vec<u32>],
-    prefixes: &[Vec<u32>],
+    requests: &[R],
     options: &SearchOptions,
 ) -> Vec<Vec<Hypothesis>> {
     if let Err(problems) = options.check() {
@@ -105,14 +98,14 @@ pub fn search_after<M: SearchModel>(
             problems.join("; ")
         );
     }
-    assert_eq!(sources.len(), prefixes.len(), "one prefix for each source");
-    if sources.is_empty() {
+    let requests: Vec<&Request> = requests.iter().map(Borrow::borrow).collect();
+    if requests.is_empty() {
         return Vec::new();
     }
     match &options.method {
-        Method::Greedy => greedy::search(model, sources, prefixes, options),
-        Method::Beam { size } => beam::search(model, sources, prefixes, options, *size),
-        Method::Sample(sampling) => sampling::search(model, sources, prefixes, options, sampling),
+        Method::Greedy => greedy::search(model, &requests, options),
+        Method::Beam { size } => beam::search(model, &requests, options, *size),
+        Method::Sample(sampling) => sampling::search(model, &requests, options, sampling),
     }
 }
 
@@ -120,7 +113,7 @@ impl Hypothesis {
     fn new(tokens: Vec<u32>, log_prob: f64, finished: Finish, options: &SearchOptions) -> Self {
         let length = tokens.len() + usize::from(finished == Finish::EndOfSentence);
         Self {
-            score: normalised(log_prob, length, options),
+            score: normalized(log_prob, length, options),
             tokens,
             log_prob,
             finished,
@@ -128,13 +121,13 @@ impl Hypothesis {
     }
 }
 
-/// Length normalisation: without it every further token only costs, and short sentences win.
-fn normalised(log_prob: f64, length: usize, options: &SearchOptions) -> f64 {
+/// Length normalization: without it every further token only costs, and short sentences win.
+fn normalized(log_prob: f64, length: usize, options: &SearchOptions) -> f64 {
     log_prob / (length.max(1) as f64).powf(options.length_penalty)
 }
 
 /// Sorts best first and keeps `n_best`. A complete sentence beats a cut one whatever their scores,
-/// because what runs into the limit is nearly always a model caught in a loop.
+/// because what runs into the limit is nearly always a model that repeats itself.
 fn best_first<T>(found: &mut Vec<T>, options: &SearchOptions, rank: impl Fn(&T) -> (Finish, f64)) {
     // The sort is stable: of equal scores, the one found first stays first.
     found.sort_by(|a, b| {
@@ -157,10 +150,11 @@ fn at_most_zero(log_prob: f32) -> f64 {
     }
 }
 
-/// The log-probability of a token that must come, however improbable; finite, so that scores are.
-fn forced(log_probs: &[f32], token: u32) -> f64 {
-    let log_prob = log_probs.get(token as usize).copied();
-    at_most_zero(log_prob.unwrap_or(f32::MIN)).max(f64::from(f32::MIN))
+fn sources(requests: &[&Request]) -> Vec<Vec<u32>> {
+    requests
+        .iter()
+        .map(|request| request.source.clone())
+        .collect()
 }
 
 /// The memory that a model's answers are written into, step by step.
@@ -176,14 +170,14 @@ impl Step {
         model: &M,
         state: &mut M::State,
         tokens: &[u32],
-    ) -> std::slice::ChunksExact<'_, f32> {
+    ) -> std::slice::ChunksExactMut<'_, f32> {
         model.step(state, tokens, &mut self.log_probs);
         assert_eq!(
             self.log_probs.len(),
             tokens.len() * model.vocab(),
             "SearchModel::step must write rows * vocab log-probabilities"
         );
-        self.log_probs.chunks_exact(model.vocab())
+        self.log_probs.chunks_exact_mut(model.vocab())
     }
 }
 

@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 pub struct SearchOptions {
     /// Greedy, beam or sampling.
     pub method: Method,
-    /// Hypotheses returned per source, at most as many as the beam is wide; with sampling, the
-    /// number of independent samples.
+    /// Hypotheses returned per request, at most the beam size; with sampling, the number of
+    /// independent samples.
     pub n_best: usize,
-    /// Alpha of `score = log_prob / length^alpha`; 0 switches the normalisation off.
+    /// Alpha of `score = log_prob / length^alpha`; 0 switches length normalization off.
     pub length_penalty: f64,
     /// The longest target allowed.
     pub max_length: LengthLimit,
     /// `</s>` is not allowed before this many tokens; the length limit is stronger.
     pub min_length: usize,
-    /// No so many tokens in a row occur twice in one sentence.
+    /// No n-gram of this many tokens may occur twice in the output.
     pub no_repeat_ngram: Option<usize>,
 }
 
@@ -30,9 +30,9 @@ pub struct SearchOptions {
 pub enum Method {
     /// Always the most probable token.
     Greedy,
-    /// Beam search: the most probable `size` beginnings are followed side by side.
+    /// Beam search: the best `size` hypotheses are extended side by side.
     Beam {
-        /// How many beginnings are followed.
+        /// The beam size.
         size: usize,
     },
     /// A random token by its probability.
@@ -128,7 +128,7 @@ impl SearchOptions {
         }
     }
 
-    /// Beam search of this width, everything else as by default.
+    /// Beam search with this beam size, everything else as by default.
     pub fn beam(size: usize) -> Self {
         Self {
             method: Method::Beam { size },

@@ -1,90 +1,82 @@
-//! One row, one sentence: the loop that greedy search and sampling share.
+//! One row, one hypothesis: the loop that greedy search and sampling share.
 //!
-//! They differ only in how a row's next token is picked. Rows that end leave the batch at once, so
+//! They differ only in how the next token of a row is picked. Finished rows leave the batch at once, so
 //! that the model never computes a finished sentence. Every list keeps its memory from step to step.
 
 use attentive_text::special::{BOS, EOS};
 
-use super::allowed::Allowed;
-use super::{Finish, Hypothesis, SearchModel, SearchOptions, Step, forced, keep_rows};
+use super::constraints::Constraints;
+use super::{Finish, Hypothesis, Request, SearchModel, SearchOptions, Step, keep_rows, sources};
 
-/// Follows every source `copies` times; the answer holds, source by source, all its copies.
+/// Makes `copies` hypotheses for every request; the answer holds, request by request, all of them.
 ///
-/// `pick(row, allowed, log_probs)` gives the next token of a row (rows are numbered source by
-/// source) and its log-probability, or nothing when no token is possible.
-pub(super) fn follow<M: SearchModel>(
+/// `pick(row, log_probs)` gives the next token of a row (rows are numbered request by request) and its
+/// log-probability, or nothing when no token is possible.
+pub(super) fn extend<M: SearchModel>(
     model: &M,
-    sources: &[Vec<u32>],
-    prefixes: &[Vec<u32>],
+    requests: &[&Request],
     copies: usize,
     options: &SearchOptions,
-    mut pick: impl FnMut(usize, &Allowed, &[f32]) -> Option<(u32, f64)>,
+    mut pick: impl FnMut(usize, &[f32]) -> Option<(u32, f64)>,
 ) -> Vec<Vec<Hypothesis>> {
-    let mut rows: Vec<Row> = sources
+    let mut rows: Vec<Row> = requests
         .iter()
-        .zip(prefixes)
-        .flat_map(|(source, prefix)| (0..copies).map(|_| Row::new(source.len(), prefix, options)))
+        .flat_map(|request| (0..copies).map(|_| Row::new(request, options)))
         .collect();
-    let mut state = model.start(sources);
-    let from_source: Vec<usize> = (0..rows.len()).map(|row| row / copies).collect();
-    keep_rows(model, &mut state, &from_source, sources.len());
+    let mut state = model.start(&sources(requests));
+    let of_request: Vec<usize> = (0..rows.len()).map(|row| row / copies).collect();
+    keep_rows(model, &mut state, &of_request, requests.len());
 
     let mut step = Step::default();
-    let mut banned = Vec::new();
     let mut live: Vec<usize> = (0..rows.len()).collect();
     let mut tokens = vec![BOS; rows.len()];
-    let mut going_on = Vec::with_capacity(rows.len());
+    let mut unfinished = Vec::with_capacity(rows.len());
     while !live.is_empty() {
-        going_on.clear();
-        for (place, scores) in step.rows(model, &mut state, &tokens).enumerate() {
+        unfinished.clear();
+        for (place, log_probs) in step.rows(model, &mut state, &tokens).enumerate() {
             let row = &mut rows[live[place]];
-            let picked = match row.prefix.get(row.tokens.len()) {
-                Some(&token) => Some((token, forced(scores, token))),
-                None => {
-                    let allowed =
-                        Allowed::after(row.tokens.len(), &row.tokens, &mut banned, options);
-                    pick(live[place], &allowed, scores)
-                }
-            };
-            row.advance(picked);
+            row.constraints
+                .apply(row.tokens.len(), &row.tokens, log_probs);
+            row.push(pick(live[place], log_probs));
             if row.finished.is_none() {
-                going_on.push(place);
+                unfinished.push(place);
             }
         }
-        keep_rows(model, &mut state, &going_on, live.len());
+        keep_rows(model, &mut state, &unfinished, live.len());
         // Places rise, so nothing is overwritten before it is read.
-        for (new, &old) in going_on.iter().enumerate() {
+        for (new, &old) in unfinished.iter().enumerate() {
             live[new] = live[old];
         }
-        live.truncate(going_on.len());
+        live.truncate(unfinished.len());
         tokens.clear();
         tokens.extend(live.iter().map(|&row| rows[row].last_token()));
     }
 
     let mut hypotheses = rows.into_iter().map(|row| row.into_hypothesis(options));
-    sources
+    requests
         .iter()
         .map(|_| hypotheses.by_ref().take(copies).collect())
         .collect()
 }
 
 struct Row<'a> {
-    prefix: &'a [u32],
+    constraints: Constraints<'a>,
     tokens: Vec<u32>,
     log_prob: f64,
-    limit: usize,
+    max_length: usize,
     finished: Option<Finish>,
 }
 
 impl<'a> Row<'a> {
-    fn new(src_len: usize, prefix: &'a [u32], options: &SearchOptions) -> Self {
-        let limit = options.max_length.tokens_after(prefix.len(), src_len);
+    fn new(request: &'a Request, options: &'a SearchOptions) -> Self {
+        let constraints = Constraints::new(request, options);
+        let max_length = constraints.max_length();
         Self {
-            prefix,
+            constraints,
             // As many as most sentences need; a longer one doubles the list now and then.
-            tokens: Vec::with_capacity(limit.min(2 * src_len + 8).min(1024)),
+            tokens: Vec::with_capacity(max_length.min(2 * request.source.len() + 8).min(1024)),
             log_prob: 0.0,
-            limit,
+            max_length,
             finished: None,
         }
     }
@@ -93,7 +85,7 @@ impl<'a> Row<'a> {
         self.tokens.last().copied().unwrap_or(BOS)
     }
 
-    fn advance(&mut self, picked: Option<(u32, f64)>) {
+    fn push(&mut self, picked: Option<(u32, f64)>) {
         let Some((token, log_prob)) = picked else {
             self.finished = Some(Finish::DeadEnd);
             return;
@@ -104,7 +96,7 @@ impl<'a> Row<'a> {
             return;
         }
         self.tokens.push(token);
-        if self.tokens.len() >= self.limit {
+        if self.tokens.len() >= self.max_length {
             self.finished = Some(Finish::LengthLimit);
         }
     }

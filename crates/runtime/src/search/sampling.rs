@@ -7,38 +7,29 @@
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::allowed::Allowed;
 use super::options::Sampling;
-use super::{Hypothesis, SearchModel, SearchOptions, at_most_zero, best_first, rows};
+use super::{Hypothesis, Request, SearchModel, SearchOptions, at_most_zero, best_first, rows};
 
-/// `n_best` samples for every source, best first.
+/// `n_best` samples for every request, best first.
 pub(super) fn search<M: SearchModel>(
     model: &M,
-    sources: &[Vec<u32>],
-    prefixes: &[Vec<u32>],
+    requests: &[&Request],
     options: &SearchOptions,
     sampling: &Sampling,
 ) -> Vec<Vec<Hypothesis>> {
-    let mut generators: Vec<StdRng> = sources
+    let mut generators: Vec<StdRng> = requests
         .iter()
-        .flat_map(|source| (0..options.n_best).map(|sample| generator(sampling, source, sample)))
+        .flat_map(|request| {
+            (0..options.n_best).map(|sample| generator(sampling, &request.source, sample))
+        })
         .collect();
     let mut choices = Vec::new();
-    let mut samples = rows::follow(
+    let mut samples = rows::extend(
         model,
-        sources,
-        prefixes,
+        requests,
         options.n_best,
         options,
-        |row, allowed, scores| {
-            draw(
-                scores,
-                allowed,
-                sampling,
-                &mut generators[row],
-                &mut choices,
-            )
-        },
+        |row, log_probs| draw(log_probs, sampling, &mut generators[row], &mut choices),
     );
     for samples in &mut samples {
         best_first(samples, options, |sample| (sample.finished, sample.score));
@@ -49,7 +40,6 @@ pub(super) fn search<M: SearchModel>(
 /// A token and its log-probability under the model (not the reshaped distribution).
 fn draw(
     log_probs: &[f32],
-    allowed: &Allowed,
     sampling: &Sampling,
     generator: &mut StdRng,
     choices: &mut Vec<Choice>,
@@ -63,9 +53,12 @@ fn draw(
                 log_prob: at_most_zero(log_prob),
                 weight: 0.0,
             })
-            .filter(|choice| choice.log_prob > f64::NEG_INFINITY) // NaN fails this too
-            .filter(|choice| allowed.permits(choice.token)),
+            .filter(|choice| choice.log_prob > f64::NEG_INFINITY), // NaN fails this too
     );
+    // The only possible token, such as one of a prefix, needs no random number.
+    if let [only] = &choices[..] {
+        return Some((only.token, only.log_prob));
+    }
     if let Some(top_k) = sampling.top_k {
         bring_best_to_front(choices, top_k);
         choices.truncate(top_k);

@@ -9,20 +9,14 @@ use attentive_text::Tokenizer;
 
 /// For each token the number of the word it belongs to, counted from 0.
 ///
-/// `text` is what the tokens were cut from, where there is one. A text with as many words as tokens
-/// was cut before, and each token is a word. Otherwise words are those of the tokens' own text,
-/// which is the same, but for word tokenizers and unusual spaces before punctuation.
+/// `text` is what was tokenized, where there is one. A text with as many words as tokens was tokenized
+/// before, and each token is a word. Otherwise words are those of the decoded tokens, which are the
+/// same, but for word tokenizers and unusual spaces before punctuation.
 pub(super) fn words_of(tokenizer: &Tokenizer, tokens: &[u32], text: Option<&str>) -> Vec<usize> {
     if text.is_some_and(|text| text.split_whitespace().count() == tokens.len()) {
         return (0..tokens.len()).collect();
     }
-    let words_until = |end| {
-        let text = tokenizer.decode(&tokens[..end]);
-        text.split_whitespace().count()
-    };
-    (1..=tokens.len())
-        .map(|end| words_until(end).saturating_sub(1))
-        .collect()
+    tokenizer.word_ids(tokens)
 }
 
 /// Pairs of source word and target word, each once, in order. `weights` are
@@ -71,7 +65,7 @@ mod tests {
         let text = "Ein Hund, rennt.";
         let tokens = bpe.encode(text);
         let words = words_of(&bpe, &tokens, Some(text));
-        assert!(tokens.len() > 3, "it should be cut into more than words");
+        assert!(tokens.len() > 3, "there should be more tokens than words");
         for (end, &word) in (1..).zip(&words) {
             let begun = bpe.decode(&tokens[..end]);
             assert_eq!(word + 1, begun.split_whitespace().count(), "{begun:?}");
@@ -80,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_was_cut_before_keeps_its_words() {
+    fn text_that_was_tokenized_before_keeps_its_words() {
         let word = tokenizer(TokenizerKind::Word, 0);
         let cut = "Ein Hund , rennt .";
         assert_eq!(

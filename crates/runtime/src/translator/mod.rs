@@ -1,9 +1,9 @@
 //! The whole way text -> text on one page.
 //!
-//! A line is cut into tokens (`attentive-text`), lines of similar length are batched, [`search`]
+//! A line becomes tokens (`attentive-text`), lines of similar length are batched, [`search`]
 //! asks a model for the most probable target tokens, and these become text again. Whatever
 //! implements [`SearchModel`] can be the model: the CPU's own, the Transformer of `attentive-nn`, or
-//! a fake one.
+//! a fake one. The threads of an [`Engine`] do the work.
 //!
 //! ```
 //! use attentive_runtime::Translator;
@@ -25,47 +25,46 @@
 //! ```
 //!
 //! - `options` says how to translate, `translation` what comes back.
-//! - `typed` turns what people type into sentences, and their translations into lines again.
-//! - `source` turns lines into tokens and batches, `parallel` spreads these over threads.
-//! - `repetition` notices a model that goes round in circles, `alignment` says which word comes
-//!   from which.
+//! - `raw_text` splits lines of raw text into sentences, and joins their translations to lines again.
+//! - `source` turns lines into tokens and batches.
+//! - `repetition` detects a model that repeats itself, `alignment` says which word comes from which.
 //!
 //! [`search`]: crate::search::search
 
 mod alignment;
 mod options;
-mod parallel;
+mod raw_text;
 mod repetition;
 mod source;
 mod translation;
-mod typed;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::cpu::{Compute, CpuModel};
-use crate::error::Result;
-use crate::search::{Hypothesis, SearchModel, SearchOptions, search, search_after};
 use attentive_model::ModelError;
 use attentive_model::directory::{ModelDir, Tokenizers};
+
+use crate::cpu::{Compute, CpuModel};
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::search::{Hypothesis, Request, SearchModel, SearchOptions, search};
 
 pub use options::{Lines, Repetition, TranslatorOptions};
 pub use source::{Line, WithPrefix};
 pub use translation::{Alternative, Translation};
 
-use parallel::in_parallel;
 use source::{Source, batches};
 
 /// A model, its tokenizers and how to use them.
 ///
-/// It can be shared between threads, and uses several itself: each batch is translated wholly on one
-/// of them, so that no translation depends on how many there are.
+/// It can be shared between threads, and uses those of its [`Engine`] itself: each batch is translated
+/// wholly on one of them, so that no translation depends on how many there are.
 #[derive(Debug)]
 pub struct Translator<M = CpuModel> {
     model: Arc<M>,
     tokenizers: Tokenizers,
     options: TranslatorOptions,
-    threads: usize,
+    engine: Arc<Engine>,
 }
 
 impl Translator {
@@ -112,22 +111,34 @@ impl<M: SearchModel> Translator<M> {
             .into());
         }
         Ok(Self {
-            threads: options.threads_here(),
             model: Arc::new(model),
             tokenizers,
+            engine: Arc::new(Engine::new(options.threads_here())),
             options,
         })
     }
 
-    /// The same model and tokenizers, used in another way.
+    /// The same model and tokenizers, used in another way, on the same threads (unless the options say
+    /// that there are more or fewer).
     pub fn with_options(&self, options: TranslatorOptions) -> Result<Self> {
         options.check()?;
+        let threads = options.threads_here();
+        let engine = if threads == self.engine.threads() {
+            self.engine.clone()
+        } else {
+            Arc::new(Engine::new(threads))
+        };
         Ok(Self {
-            threads: options.threads_here(),
             model: self.model.clone(),
             tokenizers: self.tokenizers.clone(),
             options,
+            engine,
         })
+    }
+
+    /// The same translator on the threads of another engine, such as that of another model.
+    pub fn with_engine(self, engine: Arc<Engine>) -> Self {
+        Self { engine, ..self }
     }
 
     /// The model, for what only it can do.
@@ -144,6 +155,11 @@ impl<M: SearchModel> Translator<M> {
     pub fn options(&self) -> &TranslatorOptions {
         &self.options
     }
+
+    /// The threads on which it translates.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
 }
 
 impl<M: SearchModel + Send + Sync> Translator<M> {
@@ -151,7 +167,7 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
     pub fn translate<L: Line + Sync>(&self, lines: &[L]) -> Vec<Translation> {
         match self.options.lines {
             Lines::Whole => self.translate_whole(lines),
-            Lines::Typed => typed::translate(lines, self.options.alignments, |sentences| {
+            Lines::RawText => raw_text::translate(lines, self.options.alignments, |sentences| {
                 self.translate_whole(sentences)
             }),
         }
@@ -159,29 +175,30 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
 
     /// Lines that are sentences.
     fn translate_whole<L: Line + Sync>(&self, lines: &[L]) -> Vec<Translation> {
-        let chunks: Vec<&[L]> = lines.chunks(LINES_TO_CUT).collect();
-        let sources = in_parallel(self.threads, &chunks, |lines| {
-            let cut = |line| Source::new(line, &self.tokenizers, &self.options);
-            lines.iter().map(cut).collect::<Vec<_>>()
+        let chunks: Vec<&[L]> = lines.chunks(LINES_TO_TOKENIZE).collect();
+        let sources = self.engine.map(&chunks, |lines| {
+            let source = |line| Source::new(line, &self.tokenizers, &self.options);
+            lines.iter().map(source).collect::<Vec<_>>()
         });
         let sources: Vec<Option<Source>> = sources.into_iter().flatten().collect();
 
         let lengths = sources
             .iter()
-            .map(|s| s.as_ref().map_or(0, |s| s.tokens.len()));
+            .map(|s| s.as_ref().map_or(0, |s| s.request.source.len()));
         self.in_batches(lengths, Translation::empty(), |batch| {
             let sources: Vec<&Source> = batch.iter().filter_map(|&i| sources[i].as_ref()).collect();
             self.translate_batch(&sources)
         })
     }
 
-    /// From tokens to tokens, for whoever cuts text in another way: the hypotheses of each source,
-    /// best first. Sources end in `</s>`; an empty one has no hypotheses. Nothing is cut, and
-    /// circles are not noticed.
-    pub fn translate_tokens(&self, sources: &[Vec<u32>]) -> Vec<Vec<Hypothesis>> {
-        self.in_batches(sources.iter().map(Vec::len), Vec::new(), |batch| {
-            let sources: Vec<Vec<u32>> = batch.iter().map(|&i| sources[i].clone()).collect();
-            search(&*self.model, &sources, &self.options.search)
+    /// From tokens to tokens, for whoever has a tokenizer of their own: the hypotheses of each request,
+    /// best first. One with an empty source has no hypotheses. Nothing is cut, and repetition is not
+    /// detected.
+    pub fn translate_tokens(&self, requests: &[Request]) -> Vec<Vec<Hypothesis>> {
+        let lengths = requests.iter().map(|request| request.source.len());
+        self.in_batches(lengths, Vec::new(), |batch| {
+            let requests: Vec<&Request> = batch.iter().map(|&i| &requests[i]).collect();
+            search(&*self.model, &requests, &self.options.search)
         })
     }
 
@@ -194,8 +211,8 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
         work: impl Fn(&[usize]) -> Vec<R> + Sync,
     ) -> Vec<R> {
         let lengths: Vec<usize> = lengths.collect();
-        let batches = batches(&lengths, &self.options, self.threads);
-        let found = in_parallel(self.threads, &batches, |batch| work(batch));
+        let batches = batches(&lengths, &self.options, self.engine.threads());
+        let found = self.engine.map(&batches, |batch| work(batch));
         let mut answers = vec![nothing; lengths.len()];
         for (batch, found) in batches.iter().zip(found) {
             for (&index, answer) in batch.iter().zip(found) {
@@ -252,13 +269,13 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
     fn translate_batch(&self, sources: &[&Source]) -> Vec<Translation> {
         let search = &self.options.search;
         let mut found = self.search(sources, search);
-        let looped: Vec<bool> = sources
+        let repetitive: Vec<bool> = sources
             .iter()
             .zip(&found)
-            .map(|(source, hypotheses)| self.went_in_circles(source, hypotheses))
+            .map(|(source, hypotheses)| self.is_repetitive(source, hypotheses))
             .collect();
-        if looped.contains(&true) {
-            let again: Vec<usize> = (0..sources.len()).filter(|&i| looped[i]).collect();
+        if repetitive.contains(&true) {
+            let again: Vec<usize> = (0..sources.len()).filter(|&i| repetitive[i]).collect();
             let sources: Vec<&Source> = again.iter().map(|&i| sources[i]).collect();
             let blocked = SearchOptions {
                 no_repeat_ngram: Some(repetition::BLOCKED_NGRAM),
@@ -268,33 +285,32 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
                 found[i] = hypotheses;
             }
         }
-        let translation = |((source, hypotheses), looped): ((&&Source, _), _)| {
-            self.translation(source, hypotheses, looped)
+        let translation = |((source, hypotheses), blocked): ((&&Source, _), _)| {
+            self.translation(source, hypotheses, blocked)
         };
         sources
             .iter()
             .zip(found)
-            .zip(looped)
+            .zip(repetitive)
             .map(translation)
             .collect()
     }
 
     fn search(&self, sources: &[&Source], options: &SearchOptions) -> Vec<Vec<Hypothesis>> {
-        let tokens: Vec<Vec<u32>> = sources.iter().map(|source| source.tokens.clone()).collect();
-        let prefixes: Vec<Vec<u32>> = sources.iter().map(|source| source.prefix.clone()).collect();
-        search_after(&*self.model, &tokens, &prefixes, options)
+        let requests: Vec<&Request> = sources.iter().map(|source| &source.request).collect();
+        search(&*self.model, &requests, options)
     }
 
-    fn went_in_circles(&self, source: &Source, hypotheses: &[Hypothesis]) -> bool {
+    fn is_repetitive(&self, source: &Source, hypotheses: &[Hypothesis]) -> bool {
         let TranslatorOptions {
             repetition, search, ..
         } = &self.options;
-        *repetition == Repetition::Guard
+        *repetition == Repetition::Block
             && search.no_repeat_ngram.is_none()
             && hypotheses
                 .first()
-                .is_some_and(|best| repetition::has_loop(&best.tokens))
-            && !repetition::has_loop(&source.tokens)
+                .is_some_and(|best| repetition::is_repetitive(&best.tokens))
+            && !repetition::is_repetitive(&source.request.source)
     }
 
     /// Tokens -> text.
@@ -302,7 +318,7 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
         &self,
         source: &Source,
         hypotheses: Vec<Hypothesis>,
-        looped: bool,
+        repetition_blocked: bool,
     ) -> Translation {
         let tgt = &self.tokenizers.tgt;
         let mut texts = hypotheses.into_iter().map(|hypothesis| Alternative {
@@ -325,23 +341,23 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
         };
         Translation {
             alternatives: texts.collect(),
-            truncated: (source.cut > 0).then_some(source.cut),
+            truncated: (source.truncated > 0).then_some(source.truncated),
             unknown: source.unknown,
-            looped,
+            repetition_blocked,
             ..best.into()
         }
     }
 
     fn alignment(&self, source: &Source, target: &[u32]) -> Option<Vec<(usize, usize)>> {
-        let weights = self.model.cross_attention(&source.tokens, target)?;
+        let weights = self.model.cross_attention(&source.request.source, target)?;
         let src_words = source.words.as_deref().unwrap_or_default();
         let tgt_words = alignment::words_of(&self.tokenizers.tgt, target, None);
         Some(alignment::links(&weights, src_words, &tgt_words))
     }
 }
 
-/// So many lines are cut into tokens by one thread at a time.
-const LINES_TO_CUT: usize = 128;
+/// So many lines are tokenized by one thread at a time.
+const LINES_TO_TOKENIZE: usize = 128;
 
 /// A window ends early when its lines are this long together.
 const WINDOW_BYTES: usize = 1 << 22;

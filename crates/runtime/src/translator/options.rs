@@ -1,8 +1,9 @@
 //! How to translate, and whether it makes sense.
 
+use attentive_model::config::TransformerConfig;
+
 use crate::error::{Result, RuntimeError};
 use crate::search::{Method, SearchOptions};
-use attentive_model::config::TransformerConfig;
 
 /// How to translate.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,17 +16,17 @@ pub struct TranslatorOptions {
     /// `</s>`.
     pub max_source_tokens: usize,
     /// The most sentences in a batch; if none is given, as many as fit the processor's caches best:
-    /// two dozen with greedy search, fewer the wider the beam is.
+    /// two dozen with greedy search, fewer the larger the beam is.
     pub batch_sentences: Option<usize>,
     /// The most source tokens in a batch, as if all were as long as its longest; a longer line has a
     /// batch to itself.
     pub batch_tokens: usize,
-    /// How many batches are translated side by side; one for each core if none is given.
+    /// How many batches are translated at once, by whichever callers; one for each core if none is given.
     pub threads: Option<usize>,
     /// How many lines of a stream are looked at together, to batch those of similar length. With 1
     /// each line is answered before the next is read.
     pub window: usize,
-    /// What to do about translations that go round in circles.
+    /// What to do about translations that repeat themselves.
     pub repetition: Repetition,
     /// Whether translations list their tokens.
     pub tokens: bool,
@@ -38,17 +39,17 @@ pub struct TranslatorOptions {
 pub enum Lines {
     /// A sentence, as in the files that models learn from: it is translated as it stands.
     Whole,
-    /// What somebody typed: any number of sentences, each translated for itself; web addresses, emoji
-    /// and the like are kept as they are; A SENTENCE IN CAPITALS is read in small letters and
+    /// Raw text: any number of sentences, each translated for itself; web addresses, emoji
+    /// and the like are kept as they are; A SENTENCE IN CAPITALS is read in lowercase letters and
     /// answered in capitals; a sentence without a word is copied.
-    Typed,
+    RawText,
 }
 
-/// What to do about translations that say the same again and again, where the source does not.
+/// What to do about translations that repeat the same tokens again and again, where the source does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repetition {
     /// Search again without repeated n-grams; the translation says so.
-    Guard,
+    Block,
     /// Leave them as they are.
     Allow,
 }
@@ -63,7 +64,7 @@ impl Default for TranslatorOptions {
             batch_tokens: 768,
             threads: None,
             window: 4096,
-            repetition: Repetition::Guard,
+            repetition: Repetition::Block,
             tokens: false,
             alignments: false,
         }
@@ -112,9 +113,10 @@ impl TranslatorOptions {
                 problems.push(format!("`{name}` ({found}) must be at least {least}"));
             }
         }
-        match problems.is_empty() {
-            true => Ok(()),
-            false => Err(RuntimeError::Options(problems)),
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(RuntimeError::Options(problems))
         }
     }
 }

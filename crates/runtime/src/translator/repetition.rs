@@ -1,9 +1,9 @@
-//! Noticing a translation that goes round in circles.
+//! Detects translations that repeat themselves.
 //!
-//! Transformers sometimes fall into a loop and say the same few words until the length limit. That
+//! Transformers sometimes fall into a loop and produce the same few tokens until the length limit. That
 //! is seen from the tokens alone: a short block of them follows itself several times.
 
-/// In the second attempt, no so many tokens in a row occur twice.
+/// In the second search no n-gram of this many tokens may occur twice.
 pub(super) const BLOCKED_NGRAM: usize = 3;
 
 const LONGEST_BLOCK: usize = 20;
@@ -12,7 +12,7 @@ const TIMES: usize = 4;
 const LEAST_TOKENS: usize = 12;
 
 /// Whether a block of at most [`LONGEST_BLOCK`] tokens occurs at least [`TIMES`] times in a row.
-pub(super) fn has_loop(tokens: &[u32]) -> bool {
+pub(super) fn is_repetitive(tokens: &[u32]) -> bool {
     (1..=LONGEST_BLOCK.min(tokens.len() / TIMES)).any(|block| {
         let enough = (block * TIMES).max(LEAST_TOKENS) - block;
         let mut equal = 0;
@@ -32,24 +32,24 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_follow_themselves_are_a_loop() {
-        assert!(has_loop(&repeated(&[7], 12)));
-        assert!(has_loop(&repeated(&[7, 8], 6)));
-        assert!(has_loop(&repeated(&[7, 8, 9], 4)));
+    fn blocks_that_follow_themselves_are_repetition() {
+        assert!(is_repetitive(&repeated(&[7], 12)));
+        assert!(is_repetitive(&repeated(&[7, 8], 6)));
+        assert!(is_repetitive(&repeated(&[7, 8, 9], 4)));
         let long: Vec<u32> = (0..20).collect();
-        assert!(has_loop(&repeated(&long, 4)));
+        assert!(is_repetitive(&repeated(&long, 4)));
         let inside = [vec![1, 2, 3], repeated(&[7, 8, 9], 5), vec![4, 5]].concat();
-        assert!(has_loop(&inside));
+        assert!(is_repetitive(&inside));
     }
 
     #[test]
     fn what_people_say_is_not() {
-        assert!(!has_loop(&[]));
-        assert!(!has_loop(&repeated(&[7], 11)));
-        assert!(!has_loop(&repeated(&[7, 8, 9], 3)));
-        assert!(!has_loop(&(0..200).collect::<Vec<u32>>()));
+        assert!(!is_repetitive(&[]));
+        assert!(!is_repetitive(&repeated(&[7], 11)));
+        assert!(!is_repetitive(&repeated(&[7, 8, 9], 3)));
+        assert!(!is_repetitive(&(0..200).collect::<Vec<u32>>()));
         // The same words again, but never the same block four times in a row.
         let refrain: Vec<u32> = (0..40).flat_map(|verse| [1, 2, 3, 100 + verse]).collect();
-        assert!(!has_loop(&refrain));
+        assert!(!is_repetitive(&refrain));
     }
 }

@@ -2,11 +2,13 @@
 
 use std::cmp::Reverse;
 
-use attentive_text::special::{EOS, UNK};
+use attentive_model::directory::Tokenizers;
+use attentive_text::lines::is_blank;
+use attentive_text::special::{UNK, source_ids};
 
 use super::alignment;
 use super::options::TranslatorOptions;
-use attentive_model::directory::Tokenizers;
+use crate::search::Request;
 
 /// What can be translated: a text, or a text [`WithPrefix`].
 pub trait Line {
@@ -45,12 +47,9 @@ impl Line for WithPrefix {
 
 /// A line as tokens.
 pub(super) struct Source {
-    /// The tokens, `</s>` included.
-    pub tokens: Vec<u32>,
-    /// The tokens that the target must start with.
-    pub prefix: Vec<u32>,
+    pub request: Request,
     /// How many tokens were cut off.
-    pub cut: usize,
+    pub truncated: usize,
     /// How many tokens the vocabulary does not know.
     pub unknown: usize,
     /// Which word each token belongs to, if alignments were asked for.
@@ -65,7 +64,7 @@ impl Source {
         options: &TranslatorOptions,
     ) -> Option<Self> {
         let text = line.text();
-        if text.trim().is_empty() {
+        if is_blank(text) {
             return None;
         }
         let mut tokens = tokenizers.src.encode(text);
@@ -75,14 +74,15 @@ impl Source {
         let words = options
             .alignments
             .then(|| alignment::words_of(&tokenizers.src, &tokens, Some(text)));
-        let cut = tokens.len().saturating_sub(options.max_source_tokens - 1);
-        tokens.truncate(tokens.len() - cut);
+        let truncated = tokens.len().saturating_sub(options.max_source_tokens - 1);
+        tokens.truncate(tokens.len() - truncated);
         let unknown = tokens.iter().filter(|&&token| token == UNK).count();
-        tokens.push(EOS);
         Some(Self {
-            tokens,
-            prefix: tokenizers.tgt.encode(line.prefix().trim()),
-            cut,
+            request: Request {
+                prefix: tokenizers.tgt.encode(line.prefix().trim()),
+                ..Request::new(source_ids(tokens))
+            },
+            truncated,
             unknown,
             words,
         })

@@ -9,8 +9,8 @@ use crate::search::Finish;
 pub struct Translation {
     /// The best translation; empty for an empty line.
     pub text: String,
-    /// Its length-normalised log-probability, by which alternatives are ranked; the mean over the
-    /// sentences of a typed line ([`Lines::Typed`](super::Lines)), as two are no worse than one.
+    /// Its length-normalized log-probability, by which alternatives are ranked; the mean over the
+    /// sentences of a line of raw text ([`Lines::RawText`](super::Lines)), as two are no worse than one.
     pub score: f64,
     /// Its log-probability, of all sentences together.
     pub log_prob: f64,
@@ -29,9 +29,10 @@ pub struct Translation {
     pub truncated: Option<usize>,
     /// How many source tokens the vocabulary does not know, so that the model saw `<unk>`.
     pub unknown: usize,
-    /// Whether the first attempt went round in circles, so that this is a second one, in which no
-    /// three tokens in a row occur twice.
-    pub looped: bool,
+    /// Whether the first search gave a translation that repeats itself, so that this one is from a second
+    /// search, in which no 3-gram may occur twice.
+    #[serde(rename = "looped")]
+    pub repetition_blocked: bool,
 }
 
 /// Another translation of the same line; the fields mean what they mean in [`Translation`].
@@ -94,7 +95,7 @@ impl From<Alternative> for Translation {
             alternatives: Vec::new(),
             truncated: None,
             unknown: 0,
-            looped: false,
+            repetition_blocked: false,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a text is in neither language: letters and small words that only other languages have.
+//! Whether a text is in neither language: letters and frequent short words that only other languages have.
 //!
 //! [`super::detect`] asks. There is no model of other languages here, only what gives them away in a
 //! sentence; a single word of theirs may pass. All that hangs on the answer is a warning, so one word
@@ -19,15 +19,15 @@ pub(super) fn is_foreign(text: &str, words: &[String]) -> bool {
 /// A word of ours is never foreign, whoever else has it too: `die`, `er`, `on`, `de`.
 fn is_foreign_word(word: &str) -> bool {
     let letter = |c: char| !c.is_ascii() && !OUR_LETTERS.contains(c);
-    let listed = |(_, list): &(&str, &str)| list.split(' ').any(|small| small == word);
-    !table::knows(word) && (word.contains(letter) || SMALL_WORDS.iter().any(listed))
+    let listed = |(_, list): &(&str, &str)| list.split(' ').any(|listed| listed == word);
+    !table::knows(word) && (word.contains(letter) || FREQUENT_WORDS.iter().any(listed))
 }
 
 /// Letters that our languages have, words from French included: `Café`, `naïve`, `à la carte`.
 const OUR_LETTERS: &str = "äöüßẞéèêàáçïîôûëœæ";
 
 /// Frequent words of other languages, by language.
-const SMALL_WORDS: [(&str, &str); 14] = [
+const FREQUENT_WORDS: [(&str, &str); 14] = [
     (
         "French",
         "je tu il elle nous vous ils elles le les un une et est sont suis dans pour avec mais où qui que \

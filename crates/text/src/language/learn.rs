@@ -16,7 +16,7 @@ use crate::lines::read_lines;
 
 const HEADER: &str = "\
 # How German words and parts of words are: twice the log-odds of German against English, then what has
-# them; `_` is the edge of a word. Learnt from the training text of Tatoeba (tatoeba.org, CC BY 2.0 FR) by
+# them; `_` is the edge of a word. Learned from the training text of Tatoeba (tatoeba.org, CC BY 2.0 FR) by
 # `language/learn.rs`, which says how to make it again.
 ";
 
@@ -79,7 +79,6 @@ fn learn(german: &[String], english: &[String]) -> String {
     let mut text = HEADER.to_string();
     for (step, mut entries) in rows {
         entries.sort();
-        entries.dedup();
         text += &format!("{step} {}\n", entries.join(" "));
     }
     text
@@ -92,14 +91,14 @@ fn the_table_is_what_the_training_text_gives() {
         return;
     };
     let read = |file| read_lines(&Path::new(&data).join("tatoeba").join(file)).unwrap();
-    let learnt = learn(&read("train.de.gz"), &read("train.en.gz"));
-    assert!(learnt.len() < 60_000, "{} bytes", learnt.len());
+    let learned = learn(&read("train.de.gz"), &read("train.en.gz"));
+    assert!(learned.len() < 60_000, "{} bytes", learned.len());
     if std::env::var_os("ATTENTIVE_WRITE_TABLE").is_some() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/language/table.txt");
-        std::fs::write(path, learnt).unwrap();
+        std::fs::write(path, learned).unwrap();
     } else {
         assert!(
-            learnt == table::TEXT,
+            learned == table::TEXT,
             "table.txt is not what the data gives"
         );
     }

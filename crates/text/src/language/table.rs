@@ -32,14 +32,17 @@ pub(super) fn knows(word: &str) -> bool {
     TABLE.contains_key(format!("{EDGE}{word}{EDGE}").as_str())
 }
 
-/// All parts of a word with its edges: beginnings, middles, ends.
+/// All parts of a word with its edges: beginnings, middles, ends. A short word is no part of itself: it
+/// has its own entry.
 pub(super) fn parts(whole: &str) -> impl Iterator<Item = &str> {
     let starts: Vec<usize> = whole
         .char_indices()
         .map(|(at, _)| at)
         .chain([whole.len()])
         .collect();
-    PARTS.into_iter().flat_map(move |length| {
+    let characters = starts.len() - 1;
+    let lengths = PARTS.into_iter().filter(move |length| *length < characters);
+    lengths.flat_map(move |length| {
         let windows: Vec<(usize, usize)> = starts
             .windows(length + 1)
             .map(|window| (window[0], window[length]))
@@ -59,7 +62,8 @@ static TABLE: LazyLock<HashMap<&'static str, f64>> = LazyLock::new(|| {
         let odds = fields.next().and_then(|odds| odds.parse::<f64>().ok());
         debug_assert!(odds.is_some(), "no number: {line}");
         for entry in fields {
-            table.insert(entry, odds.unwrap_or_default() / STEPS);
+            let old = table.insert(entry, odds.unwrap_or_default() / STEPS);
+            debug_assert!(old.is_none(), "{entry} stands twice");
         }
     }
     table
@@ -67,3 +71,27 @@ static TABLE: LazyLock<HashMap<&'static str, f64>> = LazyLock::new(|| {
 
 /// Log-odds are rounded to halves, and written as whole numbers.
 pub(super) const STEPS: f64 = 2.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_stands_once() {
+        let lines = TEXT.lines().filter(|line| !line.starts_with('#'));
+        let entries = || lines.clone().flat_map(|line| line.split(' ').skip(1));
+        let mut seen = std::collections::HashSet::new();
+        let twice: Vec<&str> = entries().filter(|entry| !seen.insert(*entry)).collect();
+        assert!(twice.is_empty(), "{twice:?}");
+        assert_eq!(TABLE.len(), entries().count());
+    }
+
+    #[test]
+    fn a_short_word_is_not_a_part_of_itself() {
+        assert_eq!(
+            parts("_an_").collect::<Vec<_>>(),
+            ["_a", "an", "n_", "_an", "an_"]
+        );
+        assert!(parts("_a_").eq(["_a", "a_"]));
+    }
+}

@@ -1,7 +1,7 @@
-//! The words that decide whether a point ends a sentence: abbreviations and first words.
+//! The words that decide whether a period ends a sentence: abbreviations and first words.
 //!
 //! [`super::split`] asks them; a word that is missing here costs a sentence too many, a word too much
-//! costs a sentence too few, which the model minds less. All are written without their last point.
+//! costs a sentence too few, which the model minds less. All are written without their last period.
 
 /// Something always follows these: a name or an explanation.
 pub(super) const TITLES: &[&str] = &[
@@ -15,7 +15,7 @@ pub(super) const TITLES: &[&str] = &[
     "approx",
 ];
 
-/// A number follows these; without one the point ends the sentence (`No. I do not.`).
+/// A number follows these; without one the period ends the sentence (`No. I do not.`).
 pub(super) const BEFORE_NUMBERS: &[&str] = &[
     "Nr", "nr", "Nrn", "Abb", "Abs", "Art", "Bd", "Kap", "Tab", "Tel", "tel", "Ziff", "Hs", "Bl",
     "Anm", "Aufl", "Jg", "Pos", "Str", "S", "No", "no", "Nos", "Vol", "vol", "Fig", "fig", "Figs",

@@ -1,4 +1,4 @@
-//! Tokenizer files: which family a file belongs to, and writing that never leaves half a file.
+//! Tokenizer files: which kind of tokenizer a file holds.
 
 use std::fs;
 use std::path::Path;
@@ -32,18 +32,6 @@ pub(super) fn from_bytes(bytes: &[u8], path: &Path) -> Result<Tokenizer> {
         .map_err(|problem| TextError::TokenizerFile {
             path: path.to_path_buf(),
             problem,
-        })
-}
-
-/// Writes beside the file and renames, so that a crash leaves the old file or the new one.
-pub(super) fn save(path: &Path, content: &[u8]) -> Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".part");
-    fs::write(&beside, content)
-        .and_then(|()| fs::rename(&beside, path))
-        .map_err(|source| TextError::Write {
-            path: path.to_path_buf(),
-            source,
         })
 }
 

@@ -12,6 +12,7 @@ mod spacing;
 mod subword;
 mod trie;
 mod vocabulary;
+mod word_ids;
 mod words;
 
 use std::borrow::Cow;
@@ -56,7 +57,7 @@ impl Tokenizer {
         }))
     }
 
-    /// Loads a tokenizer that [`Tokenizer::save`] wrote, or a SentencePiece `.model` or `.spm` file.
+    /// Loads a file of [`Tokenizer::to_bytes`], or a SentencePiece `.model` or `.spm` file.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         file::load(path.as_ref())
     }
@@ -64,11 +65,6 @@ impl Tokenizer {
     /// As [`Tokenizer::load`], from bytes that are in memory already; errors call them `name`.
     pub fn from_bytes(bytes: &[u8], name: impl AsRef<Path>) -> Result<Self> {
         file::from_bytes(bytes, name.as_ref())
-    }
-
-    /// Writes [`Tokenizer::to_bytes`] to a file.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        file::save(path.as_ref(), &self.to_bytes()?)
     }
 
     /// The tokenizer as one file: JSON, or a SentencePiece file as it was read. Subword kinds are
@@ -92,14 +88,14 @@ impl Tokenizer {
         }
     }
 
-    /// The ids of a text cut in another way than usual, so that training sees a word in many cuts
-    /// (as BPE-dropout does, Provilkov et al. 2020). Of a Unigram model's pieces, those that `hidden`
-    /// says yes to are left out at that place, and the best of the remaining cuts is taken. The other
-    /// kinds of tokenizer know one cut only.
-    pub fn encode_hiding(&self, text: &str, hidden: &mut dyn FnMut() -> bool) -> Vec<u32> {
+    /// Subword regularization: the ids of another segmentation than the best, so that training sees a
+    /// word in many (as BPE-dropout does, Provilkov et al. 2020). `dropped` is asked about every piece
+    /// of a Unigram model at every place where it fits; the best segmentation without the dropped
+    /// ones is taken. The other kinds of tokenizer know one segmentation only.
+    pub fn encode_with_dropout(&self, text: &str, dropped: &mut dyn FnMut() -> bool) -> Vec<u32> {
         match &self.0 {
             Inner::Words(words) => words.encode(text),
-            Inner::Subword(subword) => subword.encode_hiding(text, hidden),
+            Inner::Subword(subword) => subword.encode_with_dropout(text, dropped),
             Inner::SentencePiece(model) => model.encode(text),
         }
     }
@@ -122,6 +118,17 @@ impl Tokenizer {
             Inner::Words(words) => words.decode(ids),
             Inner::Subword(subword) => subword.decode(ids),
             Inner::SentencePiece(model) => model.decode(ids),
+        }
+    }
+
+    /// For each id the number of the word of [`Tokenizer::decode`]'s text that it belongs to, counted from
+    /// 0. Words are what white space separates; an id that only adds white space belongs to the word
+    /// before it.
+    pub fn word_ids(&self, ids: &[u32]) -> Vec<usize> {
+        match &self.0 {
+            Inner::Words(words) => words.word_ids(ids),
+            Inner::Subword(subword) => subword.word_ids(ids),
+            Inner::SentencePiece(model) => model.word_ids(ids),
         }
     }
 

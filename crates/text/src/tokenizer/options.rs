@@ -16,7 +16,7 @@ pub enum TokenizerKind {
     Word,
     /// Lines that are cut already, with a tab between tokens; rare tokens become `<unk>`.
     Tabs,
-    /// Byte-pair encoding: subwords that grow by merging frequent neighbours.
+    /// Byte-pair encoding: subwords that grow by merging frequent neighbors.
     Bpe,
     /// A unigram language model: subwords that remain when unlikely ones are pruned.
     Unigram,
@@ -24,7 +24,7 @@ pub enum TokenizerKind {
     SentencePiece,
 }
 
-/// How to train a tokenizer.
+/// How to train a tokenizer. The defaults are those of recipes and of `attentive tokenizer train`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TokenizerOptions {
@@ -33,7 +33,7 @@ pub struct TokenizerOptions {
     /// The most entries that the vocabulary may have, special tokens included. For words, 0 means
     /// no limit; subwords need 260 or more.
     pub vocab_size: usize,
-    /// Words (or, for subwords, neighbours to merge) seen less often are left out.
+    /// Words (or, for subwords, neighbors to merge) seen less often are left out.
     pub min_frequency: usize,
     /// Whether text is lowercased first; if so, decoding gives back lowercase.
     pub lowercase: bool,
@@ -42,7 +42,7 @@ pub struct TokenizerOptions {
 impl Default for TokenizerOptions {
     fn default() -> Self {
         Self {
-            kind: TokenizerKind::Bpe,
+            kind: TokenizerKind::Unigram,
             vocab_size: 8000,
             min_frequency: 2,
             lowercase: false,

@@ -6,20 +6,35 @@
 /// frequent spelling wins.
 pub(super) fn joined<'t>(tokens: impl Iterator<Item = &'t str>) -> String {
     let mut text = String::new();
-    let mut quotes = OpenQuotes::default();
-    let mut last_holds_on = true; // nothing goes before the first token
+    let mut spacing = Spacing::default();
     for token in tokens {
-        let hold = quotes.hold_of(token).unwrap_or_else(|| hold_of(token));
-        if !last_holds_on && !matches!(hold, Hold::Left | Hold::Both) {
+        if spacing.space_before(token) {
             text.push(' ');
         }
         text.push_str(token);
-        last_holds_on = matches!(hold, Hold::Right | Hold::Both);
     }
     text
 }
 
-/// To which neighbour a token is written without a space.
+/// Says where spaces go, token by token.
+#[derive(Default)]
+pub(super) struct Spacing {
+    quotes: OpenQuotes,
+    /// Whether the next token may have a space before it; the first may not.
+    may_separate: bool,
+}
+
+impl Spacing {
+    /// Whether a space goes before the next token.
+    pub(super) fn space_before(&mut self, token: &str) -> bool {
+        let hold = self.quotes.hold_of(token).unwrap_or_else(|| hold_of(token));
+        let space = self.may_separate && !matches!(hold, Hold::Left | Hold::Both);
+        self.may_separate = !matches!(hold, Hold::Right | Hold::Both);
+        space
+    }
+}
+
+/// To which neighbor a token is written without a space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hold {
     Neither,

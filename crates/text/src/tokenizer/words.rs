@@ -12,8 +12,9 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::lowercased;
 use super::options::{TokenizerKind, TokenizerOptions};
-use super::spacing::joined;
+use super::spacing::{Spacing, joined};
 use super::vocabulary::Vocabulary;
+use super::word_ids::WordCounter;
 use crate::error::{Result, TextError};
 use crate::special::{BOS, EOS, PAD};
 
@@ -123,14 +124,30 @@ impl WordTokenizer {
     }
 
     pub(super) fn decode(&self, ids: &[u32]) -> String {
-        let tokens = ids
-            .iter()
-            .filter(|id| ![BOS, EOS, PAD].contains(id))
-            .map(|id| self.vocabulary.shown(*id));
+        let tokens = ids.iter().filter_map(|id| self.shown(*id));
         match self.cut {
             Cut::Tabs => tokens.collect::<Vec<_>>().join(" "),
             Cut::UnicodeWords => joined(tokens),
         }
+    }
+
+    pub(super) fn word_ids(&self, ids: &[u32]) -> Vec<usize> {
+        let (mut counter, mut spacing) = (WordCounter::default(), Spacing::default());
+        let word_id = |id: &u32| {
+            if let Some(token) = self.shown(*id) {
+                if self.cut == Cut::Tabs || spacing.space_before(token) {
+                    counter.push([' ']);
+                }
+                counter.push(token.chars());
+            }
+            counter.last_word()
+        };
+        ids.iter().map(word_id).collect()
+    }
+
+    /// What an id adds to a text, if anything.
+    fn shown(&self, id: u32) -> Option<&str> {
+        (![BOS, EOS, PAD].contains(&id)).then(|| self.vocabulary.shown(id))
     }
 
     pub(super) fn kind(&self) -> TokenizerKind {

@@ -1,7 +1,7 @@
 //! Whether the values of a recipe make sense, alone and together, before any tensor exists.
 //!
 //! Every message names its keys in backticks with their values; [`super::Recipe`] finds the line by
-//! them. Sizes of the network are checked by `attentive-runtime`, which owns their rules.
+//! them. Sizes of the network are checked by `attentive-model`, which owns their rules.
 
 use attentive_model::config::{ModelConfig, PositionKind, Tying};
 
@@ -153,7 +153,7 @@ fn check_model(recipe: &Recipe, found: &mut Found) {
     if let Err(problems) = config.check() {
         found.0.extend(problems);
     }
-    let (model, longest) = (&recipe.model, recipe.data.max_length);
+    let (model, longest) = (&recipe.model.config, recipe.data.max_length);
     found.require(model.tying != Tying::All || recipe.tokenizer.shared, || {
         "`model.tying` (\"all\") needs one vocabulary: set `tokenizer.shared` = true, or tie only the \
          output"
@@ -175,10 +175,10 @@ fn check_training(recipe: &Recipe, found: &mut Found) {
     found.at_least("training.accumulate", training.accumulate, 1);
     found.at_least("training.log_every", training.log_every, 1);
     found.not_negative("training.max_minutes", training.max_minutes);
-    found.not_negative("training.agreement", training.agreement);
-    let after = training.agreement_after;
-    found.require(after == 0 || training.agreement > 0.0, || {
-        format!("`training.agreement_after` ({after}) does nothing without `training.agreement`")
+    found.not_negative("training.r_drop", training.r_drop);
+    let after = training.r_drop_after;
+    found.require(after == 0 || training.r_drop > 0.0, || {
+        format!("`training.r_drop_after` ({after}) does nothing without `training.r_drop`")
     });
     found.not_negative("training.clip_norm", training.clip_norm);
     found.share("training.ema_decay", training.ema_decay);

@@ -8,7 +8,7 @@ use toml::{Table, Value};
 use super::Recipe;
 
 /// The keys that may differ when a run is continued; one that ends in a dot stands for its section.
-pub const FREE_ON_RESUME: [&str; 9] = [
+pub const FREE_ON_RESUME: [&str; 10] = [
     // When to stop.
     "training.epochs",
     "training.max_steps",
@@ -20,6 +20,8 @@ pub const FREE_ON_RESUME: [&str; 9] = [
     "checkpoints.",
     // The files may move: the corpus fingerprint says whether they are still the same.
     "data.dir",
+    // What it comes to on this machine is compared.
+    "training.precision",
     // Only a name for values that are compared one by one.
     "model.preset",
 ];
@@ -48,15 +50,6 @@ impl Recipe {
                 )
             })
             .collect()
-    }
-
-    /// A hash of everything that may not change while a run is continued.
-    pub fn fingerprint(&self) -> String {
-        let mut hasher = blake3::Hasher::new();
-        for (key, value) in self.fixed() {
-            hasher.update(format!("{key}={value}\n").as_bytes());
-        }
-        hasher.finalize().to_hex().to_string()
     }
 
     /// Every key that may not change with its value, in alphabetical order.

@@ -1,15 +1,15 @@
 //! What every key of a recipe is when the recipe does not mention it.
 //!
-//! The values suit a corpus of some ten thousand sentence pairs on a laptop; the optimiser, its
+//! The values suit a corpus of some ten thousand sentence pairs on a laptop; the optimizer, its
 //! schedule and label smoothing are the paper's (§5.3, §5.4). The keys themselves are in
 //! [`super::sections`].
 
 use attentive_model::config::Preset;
-use attentive_nn::ops::Precision;
-use attentive_text::tokenizer::TokenizerKind;
+use attentive_text::tokenizer::TokenizerOptions;
 
+use super::Model;
 use super::sections::{
-    BestBy, Checkpoints, Data, LossKind, Model, Optimizer, OptimizerKind, ScheduleKind,
+    BestBy, Checkpoints, Data, LossKind, Optimizer, OptimizerKind, PrecisionChoice, ScheduleKind,
     ScheduleSection, ScheduleUnit, Synthetic, SyntheticTask, TokenizerSection, Training,
     Validation,
 };
@@ -38,7 +38,7 @@ impl Default for Synthetic {
             val_lines: 500,
             symbols: 26,
             min_length: 3,
-            max_length: 12,
+            max_length: 10,
             seed: 1,
         }
     }
@@ -46,11 +46,12 @@ impl Default for Synthetic {
 
 impl Default for TokenizerSection {
     fn default() -> Self {
+        let usual = TokenizerOptions::default();
         TokenizerSection {
-            kind: TokenizerKind::Unigram,
-            vocab_size: 8_000,
-            min_frequency: 2,
-            lowercase: false,
+            kind: usual.kind,
+            vocab_size: usual.vocab_size,
+            min_frequency: usual.min_frequency,
+            lowercase: usual.lowercase,
             shared: true,
         }
     }
@@ -76,11 +77,11 @@ impl Default for Training {
             accumulate: 1,
             loss: LossKind::LabelSmoothing,
             label_smoothing: 0.1,
-            agreement: 0.0,
-            agreement_after: 0,
+            r_drop: 0.0,
+            r_drop_after: 0,
             clip_norm: 0.0,
             ema_decay: 0.0,
-            precision: Precision::F32,
+            precision: PrecisionChoice::Auto,
             log_every: 50,
         }
     }

@@ -7,6 +7,12 @@ use toml::{Table, Value};
 
 use super::{Recipe, Synthetic};
 
+/// Keys that had another name in earlier versions, and their name now.
+pub(super) const RENAMED: [(&str, &str); 2] = [
+    ("training.agreement", "training.r_drop"),
+    ("training.agreement_after", "training.r_drop_after"),
+];
+
 /// The keys, `section.key`, and the sections.
 pub(super) struct Known {
     keys: Vec<String>,
@@ -84,6 +90,9 @@ impl Known {
     }
 
     fn closest(&self, key: &str) -> Option<&str> {
+        if let Some((_, new)) = RENAMED.iter().find(|(old, _)| last(old) == last(key)) {
+            return Some(new);
+        }
         // The right key in the wrong section, or in none.
         if let Some(same) = self.keys.iter().find(|known| last(known) == last(key)) {
             return Some(same);

@@ -1,6 +1,6 @@
 //! A recipe: the TOML file that says everything about a training run.
 //!
-//! text -> `parse` (keys and types, with line numbers) -> `sections` (plain values) -> `check` (do
+//! text -> `parse` (keys and types, with line numbers) -> `sections` and `model` (plain values) -> `check` (do
 //! they make sense together?) -> [`Recipe`]. Every problem is reported, and at once, before any
 //! tensor exists. `compare` names what changed between a run and a recipe that is to continue it.
 
@@ -9,6 +9,7 @@ mod compare;
 mod defaults;
 mod error;
 mod keys;
+mod model;
 mod parse;
 mod sections;
 
@@ -19,11 +20,15 @@ use serde::{Deserialize, Serialize};
 
 pub use compare::FREE_ON_RESUME;
 pub use error::{Place, Problem, RecipeError};
+pub use model::Model;
 pub use sections::{
-    Augmentation, BestBy, Checkpoints, Data, LossKind, Model, Optimizer, OptimizerKind,
+    Augmentation, BestBy, Checkpoints, Data, LossKind, Optimizer, OptimizerKind, PrecisionChoice,
     ScheduleKind, ScheduleSection, ScheduleUnit, Synthetic, SyntheticTask, TokenizerSection,
     Training, Validation,
 };
+
+/// The recipe's name in the folder of a run and of a checkpoint.
+pub const RECIPE_FILE: &str = "recipe.toml";
 
 /// A complete, checked training configuration; every value that a file left out is filled in.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -39,11 +44,11 @@ pub struct Recipe {
     pub model: Model,
     /// How long, in what portions, towards which loss.
     pub training: Training,
-    /// Adam and its numbers.
+    /// Which optimizer, and its numbers.
     pub optimizer: Optimizer,
     /// The learning rate as a function of the step.
     pub schedule: ScheduleSection,
-    /// How the model is judged while it trains.
+    /// How the model is evaluated while it trains.
     pub validation: Validation,
     /// What is kept of the run.
     pub checkpoints: Checkpoints,
@@ -52,11 +57,17 @@ pub struct Recipe {
 impl Recipe {
     /// Reads a recipe file; `overrides` are `section.key=value`, as in `--set training.seed=2`.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Recipe, RecipeError> {
-        let text = std::fs::read_to_string(path).map_err(|source| RecipeError::Unreadable {
-            path: path.to_owned(),
-            source,
-        })?;
-        Recipe::from_toml_str(&path.display().to_string(), &text, overrides)
+        Recipe::from_toml_str(&path.display().to_string(), &read(path)?, overrides)
+    }
+
+    /// Reads the recipe that a run keeps, also one that an earlier version wrote: where keys had other names.
+    pub fn load_from_run(path: &Path) -> Result<Recipe, RecipeError> {
+        let mut text = read(path)?;
+        for (old, new) in keys::RENAMED {
+            let name = |key: &'static str| key.rsplit('.').next().unwrap_or(key);
+            text = text.replace(&format!("\n{} =", name(old)), &format!("\n{} =", name(new)));
+        }
+        Recipe::from_toml_str(&path.display().to_string(), &text, &[])
     }
 
     /// Reads a recipe from text; `name` is what the messages call it.
@@ -67,7 +78,7 @@ impl Recipe {
     ) -> Result<Recipe, RecipeError> {
         let document = parse::read(text, overrides);
         let mut problems = document.problems;
-        // A section with a misspelt key says nothing reliable about what the section means.
+        // A section with a misspelled key says nothing reliable about what the section means.
         let unsure: Vec<String> = problems.iter().flat_map(Problem::sections).collect();
         for message in check::problems(&document.recipe) {
             let keys = error::keys_in(&message);
@@ -96,15 +107,22 @@ impl Recipe {
         })
     }
 
-    /// The recipe as TOML with every value spelt out; reading it gives the same recipe back.
+    /// The recipe as TOML with every value spelled out; reading it gives the same recipe back.
     pub fn to_toml(&self) -> String {
         toml::to_string_pretty(self).expect("a recipe has only strings, numbers and tables of them")
     }
 
     /// The architecture for vocabularies of these sizes.
     pub fn model_config(&self, src_vocab: usize, tgt_vocab: usize) -> TransformerConfig {
-        self.model.config(src_vocab, tgt_vocab)
+        self.model.with_vocabularies(src_vocab, tgt_vocab)
     }
+}
+
+fn read(path: &Path) -> Result<String, RecipeError> {
+    std::fs::read_to_string(path).map_err(|source| RecipeError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 #[cfg(test)]

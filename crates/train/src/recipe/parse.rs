@@ -6,13 +6,12 @@
 
 use std::collections::HashMap;
 
-use attentive_model::config::Preset;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
+use super::Recipe;
 use super::error::{Place, Problem};
 use super::keys::Known;
-use super::{Model, Recipe};
 
 /// What a file and its overrides say.
 pub(super) struct Document {
@@ -79,7 +78,6 @@ pub(super) fn read(text: &str, overrides: &[String]) -> Document {
             }),
         }
     }
-    fill_from_preset(&mut table);
     match table.try_into() {
         Ok(recipe) => document.recipe = recipe,
         // Every key was read alone before, so this can hardly be; but if it is, it is said.
@@ -220,24 +218,6 @@ fn insert(table: &mut Table, key: &str, value: Value) {
                 insert(inner, rest, value);
             }
         }
-    }
-}
-
-/// Puts the preset's values below those that `[model]` mentions.
-fn fill_from_preset(table: &mut Table) {
-    let Some(Value::Table(model)) = table.get_mut("model") else {
-        return;
-    };
-    let preset = model
-        .get("preset")
-        .and_then(|preset| preset.clone().try_into::<Preset>().ok());
-    let base = preset.map_or_else(Model::default, Model::from_preset);
-    // Fewer key and value heads are a choice of their own: otherwise each head has its own.
-    if let (Some(heads), None) = (model.get("heads").cloned(), model.get("kv_heads")) {
-        model.insert("kv_heads".to_owned(), heads);
-    }
-    for (key, value) in Table::try_from(&base).unwrap_or_default() {
-        model.entry(key).or_insert(value);
     }
 }
 

@@ -1,13 +1,11 @@
 //! The sections of a recipe, one struct each: what can be set, what it means, what it is by default.
 //!
-//! These are plain values; [`super::defaults`] holds their defaults. Reading them with line numbers is [`super::parse`], whether they make
-//! sense together is [`super::check`]; `recipes/*.toml` show them in use.
+//! These are plain values; [`super::defaults`] holds their defaults, and `[model]` is [`super::model`].
+//! Reading them with line numbers is [`super::parse`], whether they make sense together is
+//! [`super::check`]; `recipes/*.toml` show them in use.
 
 use std::path::PathBuf;
 
-use attentive_model::config::{
-    Activation, NormPlacement, PositionKind, Preset, TransformerConfig, Tying,
-};
 use attentive_nn::ops::Precision;
 use attentive_text::tokenizer::{TokenizerKind, TokenizerOptions};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -89,39 +87,7 @@ pub struct TokenizerSection {
     pub shared: bool,
 }
 
-/// `[model]`: a preset, and then every size that is to differ from it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Model {
-    /// Where the values that a recipe does not mention come from.
-    pub preset: Preset,
-    /// Width of every layer's input and output.
-    pub d_model: usize,
-    /// Width of the feed-forward network's hidden layer.
-    pub d_ff: usize,
-    /// Number of attention heads.
-    pub heads: usize,
-    /// Number of key and value heads; as many as `heads` unless a recipe says otherwise.
-    pub kv_heads: usize,
-    /// Number of encoder layers.
-    pub encoder_layers: usize,
-    /// Number of decoder layers.
-    pub decoder_layers: usize,
-    /// Probability that training drops a value.
-    pub dropout: f64,
-    /// Layer normalisation before (`pre`) or after (`post`, the paper) each sub-layer.
-    pub norm: NormPlacement,
-    /// `sinusoidal` or `learned` positions.
-    pub positions: PositionKind,
-    /// Longest sequence with learned positions.
-    pub max_positions: usize,
-    /// Which of the two embeddings and the output projection are one matrix.
-    pub tying: Tying,
-    /// Added to the variance in every layer normalisation.
-    pub norm_epsilon: f64,
-}
-
-/// `[augmentation]`: how often training sees a line in another form; see [`crate::augmentation`].
+/// `[augmentation]`: how often training sees a line in another form; see [`crate::data::augmentation`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Augmentation {
@@ -143,10 +109,10 @@ pub struct Augmentation {
 pub struct Training {
     /// Decides the first weights, the order of the batches and the dropout.
     pub seed: u64,
-    /// Folder of a trained model whose weights and vocabularies to begin with, in place of random weights
-    /// and of `[tokenizer]`; empty for none.
+    /// Fine-tuning: folder of a trained model whose weights and vocabularies to begin with, in place of random
+    /// weights and of `[tokenizer]`; empty for none.
     pub start_from: String,
-    /// Times the corpus is gone through.
+    /// Most epochs: times that training goes through the corpus.
     pub epochs: usize,
     /// Stop after so many steps; 0 for no limit.
     pub max_steps: usize,
@@ -158,28 +124,40 @@ pub struct Training {
     pub batch_sentences: usize,
     /// Whether the sentences of a batch are about as long as each other, so that padding is rare.
     pub similar_lengths: bool,
-    /// Batches that make one step; equal to one batch as large as all of them.
+    /// Gradient accumulation: batches that make one step, as one batch as large as all of them would.
     pub accumulate: usize,
-    /// What is minimised.
+    /// What is minimized.
     pub loss: LossKind,
     /// Probability that the smoothed target gives to all wrong words together.
     pub label_smoothing: f64,
-    /// Weight of the agreement between two looks at a batch with different dropout (R-Drop), which
-    /// takes twice the time; 0 for one look.
-    pub agreement: f64,
-    /// Epochs before the agreement counts: at first there is little to agree on, and one look is faster.
-    pub agreement_after: usize,
-    /// Longest gradient, as a norm over all parameters; 0 for no limit.
+    /// R-Drop: weight of the KL divergence between two predictions of a batch with different dropout, which
+    /// takes twice the time; 0 for none.
+    pub r_drop: f64,
+    /// Epochs without R-Drop at the beginning, where it gives little and costs as much.
+    pub r_drop_after: usize,
+    /// Gradient clipping: the largest norm over all parameters; 0 for no limit.
     pub clip_norm: f64,
-    /// Decay of the moving average of the weights, which is then validated; 0 for none.
+    /// Decay of the exponential moving average of the weights, which is then validated; 0 for none.
     pub ema_decay: f64,
     /// Of the factors of matrix products; weights, sums and everything else stay in f32.
-    pub precision: Precision,
+    pub precision: PrecisionChoice,
     /// Steps between two lines of `metrics.jsonl`.
     pub log_every: usize,
 }
 
-/// What training minimises (SPEC section 2).
+/// The precision of the factors of matrix products.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PrecisionChoice {
+    /// bf16 where the device has it, f32 elsewhere.
+    Auto,
+    /// Everywhere.
+    F32,
+    /// Faster, on CPUs with bf16 products (AVX512-BF16) alone.
+    Bf16,
+}
+
+/// What training minimizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LossKind {
@@ -205,7 +183,7 @@ pub struct Optimizer {
     pub weight_decay: f64,
 }
 
-/// Which optimiser.
+/// Which optimizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OptimizerKind {
@@ -219,7 +197,7 @@ pub enum OptimizerKind {
     Muon,
 }
 
-/// `[schedule]`: the learning rate as a function of the step; see [`crate::schedule`].
+/// `[schedule]`: the learning rate as a function of the step; see [`crate::optim::schedule`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScheduleSection {
@@ -245,7 +223,7 @@ pub struct ScheduleSection {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScheduleUnit {
-    /// Steps of the optimiser.
+    /// Steps of the optimizer.
     Steps,
     /// Batches, of which `training.accumulate` make a step, as the Annotated Transformer counts.
     Batches,
@@ -268,7 +246,7 @@ pub enum ScheduleKind {
     Constant,
 }
 
-/// `[validation]`: how the model is judged while it trains.
+/// `[validation]`: how the model is evaluated while it trains.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Validation {
@@ -278,13 +256,13 @@ pub struct Validation {
     pub every_steps: usize,
     /// Translate the validation set and report BLEU, which takes longer than the loss alone.
     pub bleu: bool,
-    /// Beam for these translations; 1 is greedy.
+    /// Beam size for these translations; 1 is greedy search.
     pub beam: usize,
     /// Sentences to translate; 0 for all.
     pub bleu_sentences: usize,
     /// Translations to show.
     pub samples: usize,
-    /// Stop after so many validations without improvement; 0 for never.
+    /// Early stopping: after so many validations without improvement; 0 for never.
     pub patience: usize,
     /// What the best model is best by.
     pub best_by: BestBy,
@@ -310,7 +288,7 @@ pub struct Checkpoints {
     pub every_minutes: f64,
     /// Newest checkpoints to keep, beside the best one.
     pub keep_last: usize,
-    /// Average the weights of the last so many epochs' checkpoints at the end; 0 for no average.
+    /// Checkpoint averaging: at the end, the mean of the weights of the last so many epochs; 0 for none.
     pub average_last: usize,
 }
 
@@ -344,45 +322,13 @@ impl TokenizerSection {
     }
 }
 
-impl Model {
-    /// The preset with nothing changed.
-    pub fn from_preset(preset: Preset) -> Self {
-        let config = preset.config(0, 0);
-        Model {
-            preset,
-            d_model: config.d_model,
-            d_ff: config.d_ff,
-            heads: config.heads,
-            kv_heads: config.kv_heads,
-            encoder_layers: config.encoder_layers,
-            decoder_layers: config.decoder_layers,
-            dropout: config.dropout,
-            norm: config.norm,
-            positions: config.positions,
-            max_positions: config.max_positions,
-            tying: config.tying,
-            norm_epsilon: config.norm_epsilon,
-        }
-    }
-
-    /// The architecture for vocabularies of these sizes.
-    pub fn config(&self, src_vocab: usize, tgt_vocab: usize) -> TransformerConfig {
-        TransformerConfig {
-            src_vocab,
-            tgt_vocab,
-            d_model: self.d_model,
-            d_ff: self.d_ff,
-            heads: self.heads,
-            kv_heads: self.kv_heads,
-            encoder_layers: self.encoder_layers,
-            decoder_layers: self.decoder_layers,
-            dropout: self.dropout,
-            norm: self.norm,
-            activation: Activation::Relu,
-            positions: self.positions,
-            max_positions: self.max_positions,
-            tying: self.tying,
-            norm_epsilon: self.norm_epsilon,
+impl PrecisionChoice {
+    /// What it says if it does not leave it to the device.
+    pub fn explicit(self) -> Option<Precision> {
+        match self {
+            PrecisionChoice::Auto => None,
+            PrecisionChoice::F32 => Some(Precision::F32),
+            PrecisionChoice::Bf16 => Some(Precision::Bf16),
         }
     }
 }

@@ -1,14 +1,16 @@
-//! What a run says about itself.
+//! What a run says about itself, to its observer and to `metrics.jsonl`.
 
-use super::Trainer;
+use attentive_model::tensors::parameter_count;
+use serde::Serialize;
+
+use super::{Ready, Trainer};
 use crate::{
-    batches,
-    corpus::Pair,
+    Result,
     events::{Started, StepReport},
-    start::Ready,
+    task::{Epoch, Task},
 };
 
-impl Trainer<'_> {
+impl<T: Task> Trainer<'_, T> {
     pub(super) fn step_report(&self, learning_rate: f64, norm: f64) -> StepReport {
         let state = &self.ready.snapshot.state;
         let tokens = state.window_tokens as f64;
@@ -17,7 +19,7 @@ impl Trainer<'_> {
             step: state.step,
             epoch: state.epoch,
             examples: state.examples,
-            tokens: state.tgt_tokens,
+            tokens: state.tokens,
             loss: state.window_loss / tokens.max(1.0),
             learning_rate,
             gradient_norm: Some(norm),
@@ -26,28 +28,36 @@ impl Trainer<'_> {
         }
     }
 
-    pub(super) fn introduction(&self, pairs: &[Pair], plan: &[Vec<usize>]) -> Started {
+    pub(super) fn introduction(&self, epoch: &Epoch<T::Examples>) -> Started {
         let Ready {
-            run,
-            corpus,
-            config,
+            task,
             snapshot,
+            precision,
             continued_from,
             ..
         } = &self.ready;
         let training = &self.session.recipe.training;
-        let steps = (plan.len() * training.epochs / training.accumulate.max(1)) as u64;
+        let batches = epoch.plan.len();
+        let steps = (batches * training.epochs / training.accumulate.max(1)) as u64;
         Started {
-            run: run.path().to_owned(),
+            run: self.session.out.to_owned(),
             continued_from: *continued_from,
-            parameters: config.parameter_count(),
-            vocabularies: (config.src_vocab, config.tgt_vocab),
-            train: corpus.train_report.clone(),
-            val: corpus.val_report.clone(),
-            batches: plan.len(),
-            padding: batches::padding_share(pairs, plan),
+            description: task.description(),
+            parameters: parameter_count(&task.tensors()),
+            precision: *precision,
+            batches,
+            padding: epoch.padding,
             total_steps: self.last_step().unwrap_or(steps).min(steps),
             first_step: snapshot.state.step,
         }
+    }
+
+    /// Adds a line to the history; process 0 alone has one.
+    pub(super) fn log(&mut self, event: &str, fields: &impl Serialize) -> Result<()> {
+        let step = self.ready.snapshot.state.step;
+        if let Some(files) = &mut self.ready.files {
+            files.log.append(event, step, fields)?;
+        }
+        Ok(())
     }
 }

@@ -1,138 +1,162 @@
-//! How a run judges its model, and which model it calls the best.
+//! How good the model is while it trains, and which model is the best.
 
-use std::{path::PathBuf, time::Instant};
+use std::time::Instant;
 
-use attentive_nn::models::transformer::Transformer;
-
-use super::Trainer;
+use super::{Files, Ready, Trainer};
 use crate::{
     Result,
-    average::average,
-    checkpoint::CheckpointWriter,
-    evaluation,
+    error::StorageError,
     events::{Event, Observer, ValidationReport},
-    forward::smoothing,
-    manifest::CheckpointKind,
-    recipe::BestBy,
-    run_dir::Link,
-    snapshot::write_model,
-    start::Ready,
+    optim::average::average,
+    run::{
+        checkpoint,
+        directory::Link,
+        manifest::{CheckpointKind, Manifest},
+        snapshot::write_recipe,
+        state::TrainState,
+    },
+    task::Task,
 };
 
-impl Trainer<'_> {
-    /// Judges the model, keeps a checkpoint of it, and notes whether it is the best.
+impl<T: Task> Trainer<'_, T> {
+    /// Validates the model, keeps a checkpoint of it, and notes whether it is the best.
     pub(super) fn validate(
         &mut self,
         kind: CheckpointKind,
         observer: &mut dyn Observer,
     ) -> Result<()> {
-        let recipe = self.session.recipe;
         let began = Instant::now();
-        let mut report = self.judge(&self.ready.snapshot.model_to_use())?;
-        let score = score(&report, recipe.validation.best_by);
-        let state = &mut self.ready.snapshot.state;
-        report.improved = state.best_score.is_none_or(|best| score > best);
-        state.val_loss = Some(report.loss);
-        state.val_bleu = report.bleu;
-        if report.improved {
-            state.best_score = Some(score);
-            state.best_step = Some(state.step);
-            state.validations_without_improvement = 0;
-        } else {
-            state.validations_without_improvement += 1;
-            let patience = recipe.validation.patience as u64;
-            state.stopped_early = patience > 0 && state.validations_without_improvement >= patience;
+        let mut improved = false;
+        if self.communicator.is_root() {
+            let (report, score) = self.evaluate(&self.ready.snapshot.model_to_use())?;
+            improved = report.improved;
+            let state = &mut self.ready.snapshot.state;
+            state.val_loss = Some(report.loss);
+            let finite = report.metrics.iter().filter(|(_, value)| value.is_finite());
+            state.val_metrics = finite
+                .map(|(name, value)| (name.to_string(), *value))
+                .collect();
+            if improved {
+                state.best_score = Some(score);
+                state.best_step = Some(state.step);
+                state.best_is_average = false;
+                state.validations_without_improvement = 0;
+            } else {
+                state.validations_without_improvement += 1;
+                let patience = self.session.recipe.validation.patience as u64;
+                state.stopped_early =
+                    patience > 0 && state.validations_without_improvement >= patience;
+            }
+            self.log("validation", &report)?;
+            observer.event(&Event::Validated(report));
         }
-        let improved = report.improved;
-        self.ready.log.append("validation", state.step, &report)?;
-        observer.event(&Event::Validated(report));
-        let checkpoint = self.save(kind, observer)?;
-        if improved {
-            self.ready.run.point(Link::Best, &checkpoint)?;
+        self.share_state()?;
+        self.save(kind, observer)?;
+        if improved && let Some(Files { run, .. }) = &self.ready.files {
+            let position = self.ready.snapshot.state.position();
+            run.point(Link::Best, &run.checkpoint_path(position))?;
         }
         // Tokens per second are those of training.
         self.window += began.elapsed();
         Ok(())
     }
 
-    fn judge(&self, model: &Transformer) -> Result<ValidationReport> {
-        let recipe = self.session.recipe;
-        let Ready {
-            corpus,
-            config,
-            tokenizers,
-            ..
-        } = &self.ready;
-        let (loss, entropy, tokens) =
-            evaluation::sums(model, &corpus.val, smoothing(&recipe.training));
-        let tokens = tokens.max(1) as f64;
-        let validation = &recipe.validation;
-        let wanted = match (validation.bleu, validation.bleu_sentences) {
-            (false, _) => validation.samples,
-            (true, 0) => corpus.val_src.len(),
-            (true, sentences) => sentences,
-        };
-        let lines = wanted.min(corpus.val_src.len());
-        let (bleu, samples) = evaluation::bleu(
-            model,
-            config,
-            tokenizers,
-            &corpus.val_src[..lines],
-            &corpus.val_tgt[..lines],
-            validation.beam,
-            validation.samples,
-        )?;
-        Ok(ValidationReport {
-            epoch: self.ready.snapshot.state.epoch,
-            loss: loss / tokens,
-            perplexity: (entropy / tokens).exp(),
-            bleu: validation.bleu.then_some(bleu),
-            seconds: self.seconds(),
-            improved: false,
-            samples,
-        })
+    /// Every process goes on with the state of process 0.
+    fn share_state(&mut self) -> Result<()> {
+        let state = &mut self.ready.snapshot.state;
+        let mut json = state.to_json().into_bytes();
+        self.communicator.broadcast(&mut json);
+        if !self.communicator.is_root() {
+            let text = String::from_utf8_lossy(&json);
+            *state = TrainState::from_json(&text)
+                .map_err(|error| StorageError::io("read", self.session.out)(error.into()))?;
+        }
+        Ok(())
     }
 
-    /// Keeps the mean of these checkpoints as a model, and as the best one if it is.
-    pub(super) fn keep_average(
-        &mut self,
-        checkpoints: &[PathBuf],
-        observer: &mut dyn Observer,
-    ) -> Result<()> {
+    /// What the task says about a model, and its score.
+    fn evaluate(&self, model: &T::Model) -> Result<(ValidationReport, f64)> {
+        let scores = self.ready.task.validate(model)?;
+        let state = &self.ready.snapshot.state;
+        let report = ValidationReport {
+            epoch: state.epoch,
+            loss: scores.loss,
+            metrics: scores.metrics,
+            seconds: self.seconds(),
+            improved: state.best_score.is_none_or(|best| scores.score > best),
+            samples: scores.samples,
+        };
+        Ok((report, scores.score))
+    }
+
+    /// Keeps the average of the last epochs' checkpoints as `RUN/average` if the recipe asks for it, and as
+    /// the best model if it is. Process 0 does this alone.
+    pub(super) fn keep_average(&mut self, observer: &mut dyn Observer) -> Result<()> {
+        let count = self.session.recipe.checkpoints.average_last;
         let Ready {
-            run,
-            config,
-            tokenizers,
+            task,
+            snapshot,
+            files: Some(Files { run, .. }),
             ..
-        } = &self.ready;
-        let Some(model) = average(checkpoints, config, &self.session.device)? else {
+        } = &self.ready
+        else {
             return Ok(());
         };
-        let writer = CheckpointWriter::begin_model(run, "average")?;
-        write_model(writer.path(), &model, config, tokenizers)
-            .map_err(|error| error.while_writing(writer.path()))?;
-        let folder = writer.commit()?;
-        observer.event(&Event::Saved(folder.clone()));
-        if self.ready.corpus.val.is_empty() {
+        let was_best = snapshot.state.best_is_average;
+        let done = was_best && snapshot.state.best_step == Some(snapshot.state.step);
+        if count == 0 || done {
             return Ok(());
         }
-        let mut report = self.judge(&model)?;
-        let score = score(&report, self.session.recipe.validation.best_by);
-        let state = &self.ready.snapshot.state;
-        report.improved = state.best_score.is_none_or(|best| score > best);
-        self.ready.log.append("average", state.step, &report)?;
-        if report.improved {
-            self.ready.run.point(Link::Best, &folder)?;
+        let epochs = run.epoch_checkpoints()?;
+        let last = &epochs[epochs.len().saturating_sub(count)..];
+        let Some(model) = average(task, last, &self.session.device)? else {
+            return Ok(());
+        };
+        let evaluated = if task.validates() {
+            Some(self.evaluate(&model)?)
+        } else {
+            None
+        };
+        let improved = evaluated
+            .as_ref()
+            .is_some_and(|(report, _)| report.improved);
+        let folder = run.average_path();
+        // An earlier average that is still the best model stays.
+        if improved || !was_best {
+            checkpoint::write(&folder, CheckpointKind::Model, |folder| {
+                task.save_model(folder, &model)?;
+                write_recipe(folder, self.session.recipe)
+            })?;
+            observer.event(&Event::Saved(folder.clone()));
+        }
+        let Some((report, score)) = evaluated else {
+            return Ok(());
+        };
+        self.log("average", &report)?;
+        if improved {
+            self.best_is_average(score, observer)?;
         }
         observer.event(&Event::Validated(report));
         Ok(())
     }
-}
 
-/// Higher is better.
-fn score(report: &ValidationReport, by: BestBy) -> f64 {
-    match (by, report.bleu) {
-        (BestBy::Bleu, Some(bleu)) => bleu,
-        _ => -report.loss,
+    /// Notes in the newest checkpoint that the average is the best model, so that a run that is continued
+    /// compares with its score.
+    fn best_is_average(&mut self, score: f64, observer: &mut dyn Observer) -> Result<()> {
+        let state = &mut self.ready.snapshot.state;
+        state.best_score = Some(score);
+        state.best_step = Some(state.step);
+        state.best_is_average = true;
+        let position = state.position();
+        let Some(Files { run, .. }) = &self.ready.files else {
+            return Ok(());
+        };
+        let newest = Manifest::read(&run.checkpoint_path(position));
+        let kind = newest.map_or(CheckpointKind::Interval, |manifest| manifest.kind);
+        self.write_checkpoint(kind, observer)?;
+        if let Some(Files { run, .. }) = &self.ready.files {
+            run.point(Link::Best, &run.average_path())?;
+        }
+        Ok(())
     }
 }

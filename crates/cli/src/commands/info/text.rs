@@ -2,29 +2,19 @@
 
 use attentive_model::directory::ModelDir;
 use attentive_text::Tokenizer;
-use attentive_train::Recipe;
-use attentive_train::batches::Budget;
-use attentive_train::recipe::BestBy;
-use attentive_train::state::TrainState;
 use serde_json::Value;
 
-use super::{Description, Run};
+use super::Description;
 use crate::terminal::{Colours, Look};
-use crate::wording::{bytes, count, duration};
+use crate::wording::{bytes, count};
 
 impl Description {
     /// The rows, one a line.
     pub fn text(&self, colours: Colours) -> String {
         let mut table = Table::new(colours);
         self.model_rows(&mut table);
-        // In a run whose newest model is its best, both stand at the same place.
-        let last = self.run.as_ref().map(|run| &run.last);
-        if let Some(state) = self.state.as_ref().filter(|state| last != Some(*state)) {
-            table.row("trained", standing(state));
-        }
-        if let Some(run) = &self.run {
-            run.rows(&mut table);
-        }
+        #[cfg(feature = "training")]
+        self.training.rows(&mut table);
         if let Some(card) = self.card {
             table.text.push_str(&format!("\n{}\n", card.trim()));
         }
@@ -73,59 +63,18 @@ impl Description {
         );
         let vocabulary =
             |of: &Tokenizer| format!("{} tokens ({})", count(of.vocab_size()), of.kind());
-        match tokenizers.is_shared() {
-            true => table.row(
-                "vocabulary",
-                format!("{}, shared", vocabulary(&tokenizers.src)),
-            ),
-            false => {
-                table.row("source", vocabulary(&tokenizers.src));
-                table.row("target", vocabulary(&tokenizers.tgt));
-            }
+        if tokenizers.is_shared() {
+            let shared = vocabulary(&tokenizers.src);
+            table.row("vocabulary", format!("{shared}, shared"));
+        } else {
+            table.row("source", vocabulary(&tokenizers.src));
+            table.row("target", vocabulary(&tokenizers.tgt));
         }
-    }
-}
-
-impl Run {
-    fn rows(&self, table: &mut Table) {
-        let Recipe {
-            training,
-            schedule,
-            optimizer,
-            validation,
-            ..
-        } = &self.recipe;
-        table.row("last", standing(&self.last));
-        if let (Some(score), Some(step)) = (self.best_score(), self.last.best_step) {
-            let score = match validation.best_by {
-                BestBy::Bleu => format!("validation BLEU {score:.2}"),
-                BestBy::Loss => format!("validation loss {score:.4}"),
-            };
-            table.row("best", format!("{score} at step {step}"));
-        }
-        table.row("checkpoints", self.checkpoints.join(" "));
-        table.row("recipe", self.recipe_path.display().to_string());
-        let batch = match Budget::of(training) {
-            Budget::Tokens(tokens) => format!("{} tokens", count(tokens)),
-            Budget::Sentences(pairs) => format!("{} pairs", count(pairs)),
-            Budget::Random(pairs) => format!("{} pairs at random", count(pairs)),
-        };
-        table.row(
-            "",
-            format!(
-                "{}, {} schedule, warm-up {}, batches of {batch}, {} to a step, seed {}",
-                word(&optimizer.kind),
-                word(&schedule.kind),
-                schedule.warmup,
-                training.accumulate,
-                training.seed
-            ),
-        );
     }
 }
 
 /// Rows of a name and a value.
-struct Table {
+pub struct Table {
     text: String,
     colours: Colours,
 }
@@ -136,45 +85,14 @@ impl Table {
         Self { text, colours }
     }
 
-    fn row(&mut self, name: &str, value: String) {
+    pub fn row(&mut self, name: &str, value: String) {
         let name = self.colours.paint(Look::Dim, format_args!("{name:<12}"));
         self.text.push_str(&format!("{name} {value}\n"));
     }
 }
 
-/// How far training had come, and how good the model was.
-fn standing(state: &TrainState) -> String {
-    let epoch = match state.batch {
-        0 => format!("after epoch {}", state.epoch),
-        _ => format!("in epoch {}", state.epoch + 1),
-    };
-    format!(
-        "step {}, {epoch}, {} target tokens, {}; {}",
-        state.step,
-        count(usize::try_from(state.tgt_tokens).unwrap_or(usize::MAX)),
-        duration(state.seconds),
-        scores(state)
-    )
-}
-
-fn scores(state: &TrainState) -> String {
-    let named = [
-        ("training loss", state.train_loss),
-        ("validation loss", state.val_loss),
-        ("validation BLEU", state.val_bleu),
-    ];
-    let known = named
-        .iter()
-        .filter_map(|(name, score)| Some(format!("{name} {:.4}", (*score)?)));
-    let known: Vec<String> = known.collect();
-    match known.is_empty() {
-        true => "no scores yet".to_owned(),
-        false => known.join(", "),
-    }
-}
-
 /// The name of a variant, as recipes spell it.
-fn word(variant: &impl serde::Serialize) -> String {
+pub fn word(variant: &impl serde::Serialize) -> String {
     match serde_json::to_value(variant) {
         Ok(Value::String(word)) => word,
         _ => "?".to_owned(),

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use attentive_nn::layers::positions::sinusoids;
 use attentive_pictures::plots;
 use attentive_train::Recipe;
+use attentive_train::optim::schedule::Schedule;
 use attentive_train::recipe::{ScheduleKind, ScheduleSection};
-use attentive_train::schedule::Schedule;
 use clap::Args;
 
 use super::PlotOutput;
@@ -20,10 +20,10 @@ use crate::terminal::Terminal;
     after_help = "Example:\n  attentive plot positions --d-model 128 --length 100 --out positions.svg"
 )]
 pub struct PositionsArgs {
-    /// Width of the vectors
+    /// Width of the position vectors (d_model)
     #[arg(long, value_name = "N", default_value_t = 128, value_parser = positive())]
     d_model: usize,
-    /// How many positions
+    /// Number of positions
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = positive())]
     length: usize,
     /// Dimensions to draw as curves, from 0 [default: four of them]
@@ -42,14 +42,14 @@ pub struct ScheduleArgs {
     /// Recipes whose learning rates are drawn
     #[arg(value_name = "RECIPE")]
     recipes: Vec<PathBuf>,
-    /// The paper's curve for this width and warm-up; can be given many times
+    /// The paper's learning-rate schedule for this d_model and warm-up; can be repeated
     /// [default without recipes: 512:4000, 512:8000, 256:4000]
     #[arg(long, value_name = "D_MODEL:WARMUP", value_parser = width_and_warmup)]
     curve: Vec<(usize, usize)>,
-    /// The paper's curves times this
+    /// Factor that the paper's schedule is multiplied by
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = factor)]
     factor: f64,
-    /// How many steps
+    /// Number of steps
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = positive())]
     steps: usize,
     #[command(flatten)]
@@ -62,10 +62,11 @@ pub struct ScheduleArgs {
     after_help = "Example:\n  attentive plot smoothing --epsilon 0.1,0,0.3 --vocab 8 --out smoothing.svg"
 )]
 pub struct SmoothingArgs {
-    /// How much goes to the other words; the first is drawn as a map, all as curves
+    /// Label smoothing: probability of all wrong words together; the first value is drawn as a map, all as
+    /// curves
     #[arg(long, value_name = "EPS,EPS", value_delimiter = ',', default_values_t = [0.1, 0.0, 0.3])]
     epsilon: Vec<f64>,
-    /// Words in the vocabulary of the picture
+    /// Vocabulary size of the picture
     #[arg(long, value_name = "N", default_value_t = 8)]
     vocab: usize,
     #[command(flatten)]
@@ -87,15 +88,12 @@ pub fn positions(args: PositionsArgs, terminal: &Terminal) -> anyhow::Result<()>
     let device = attentive_nn::device::parse("cpu")?;
     let table = sinusoids(0, args.length, args.d_model, &device);
     let table: Vec<f32> = table.into_data().iter::<f32>().collect();
-    let dims = match args.dims.is_empty() {
+    let mut dims = args.dims.clone();
+    if dims.is_empty() {
         // Beside each other and far apart.
-        true => {
-            let mut dims = [3, 5, 8, 12].map(|part| part * args.d_model / 32).to_vec();
-            dims.dedup();
-            dims
-        }
-        false => args.dims.clone(),
-    };
+        dims = [3, 5, 8, 12].map(|part| part * args.d_model / 32).to_vec();
+        dims.dedup();
+    }
     let figure = plots::positions::figure(&table, args.length, &dims).map_err(usage)?;
     args.output.write(&figure, terminal)
 }
@@ -114,10 +112,10 @@ pub fn schedule(args: ScheduleArgs, terminal: &Terminal) -> anyhow::Result<()> {
         let schedule = Schedule::new(&recipe.schedule, d_model);
         curves.push((name, schedule.accumulating(recipe.training.accumulate)));
     }
-    let pairs = match args.curve.is_empty() && args.recipes.is_empty() {
-        true => vec![(512, 4000), (512, 8000), (256, 4000)],
-        false => args.curve.clone(),
-    };
+    let mut pairs = args.curve.clone();
+    if pairs.is_empty() && args.recipes.is_empty() {
+        pairs = vec![(512, 4000), (512, 8000), (256, 4000)];
+    }
     for (d_model, warmup) in pairs {
         let settings = ScheduleSection {
             kind: ScheduleKind::Noam,

@@ -1,5 +1,6 @@
 //! `attentive plot`: what the paper draws, and how training went.
 
+#[cfg(feature = "training")]
 mod formulas;
 mod training;
 
@@ -26,11 +27,14 @@ Examples:
 /// What to draw.
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Position vectors: the whole table, and a few dimensions as curves
+    /// Sinusoidal position encodings: the whole table, and a few dimensions as curves
+    #[cfg(feature = "training")]
     Positions(formulas::PositionsArgs),
-    /// The learning rate over the steps, for several sizes and warm-ups or for recipes
+    /// Learning-rate schedules over the steps: the paper's for several sizes and warm-ups, or those of recipes
+    #[cfg(feature = "training")]
     Schedule(formulas::ScheduleArgs),
     /// The label-smoothing target, and what it does to the loss
+    #[cfg(feature = "training")]
     Smoothing(formulas::SmoothingArgs),
     /// Loss, BLEU, learning rate and speed of training runs, also while they run
     Training(training::TrainingArgs),
@@ -63,8 +67,11 @@ impl PlotOutput {
 /// Draws.
 pub fn run(args: PlotArgs, terminal: &Terminal) -> anyhow::Result<()> {
     match args.what {
+        #[cfg(feature = "training")]
         What::Positions(args) => formulas::positions(args, terminal),
+        #[cfg(feature = "training")]
         What::Schedule(args) => formulas::schedule(args, terminal),
+        #[cfg(feature = "training")]
         What::Smoothing(args) => formulas::smoothing(args, terminal),
         What::Training(args) => training::run(args, terminal),
     }

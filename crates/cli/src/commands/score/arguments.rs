@@ -8,10 +8,10 @@ use attentive_metrics::bleu_options::{BleuOptions, Case, NgramOrder, Smoothing};
 use attentive_metrics::bleu_tokenizers::BleuTokenizer;
 use attentive_metrics::chrf::{ChrfOptions, ChrfSmoothing, Whitespace};
 use attentive_metrics::error::MetricError;
-use attentive_metrics::report::{Colours, Detail, ReportFormat, ReportOptions};
+use attentive_metrics::report::{Colors, Detail, ReportFormat, ReportOptions};
 use attentive_metrics::signature::SignatureForm;
 use attentive_metrics::significance::PairedTest;
-use attentive_metrics::ter::{AsianSupport, Normalisation, Punctuation, TerOptions};
+use attentive_metrics::ter::{AsianSupport, Normalization, Punctuation, TerOptions};
 use attentive_text::SentencePiece;
 use clap::{Args, ValueEnum};
 
@@ -22,7 +22,7 @@ use crate::exit::Ending;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ScoreArgs {
-    /// Reference texts, one sentence a line, plain or gzip'd; several are several references
+    /// Reference translations, one sentence per line, plain or gzip'd; several files are several references
     #[arg(value_name = "REF", required = true)]
     pub refs: Vec<PathBuf>,
     /// Systems' outputs, one file each [default: standard input, systems separated by tabs]
@@ -31,7 +31,7 @@ pub struct ScoreArgs {
     /// The reference file has this many references on each line, separated by tabs (-nr)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = positive())]
     pub num_refs: usize,
-    /// What to measure
+    /// Metrics to compute
     #[arg(long, short, num_args = 1.., default_value = "bleu")]
     pub metrics: Vec<MetricName>,
     /// One score for each sentence (-sl)
@@ -94,29 +94,29 @@ impl FromStr for TokenizerName {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "BLEU")]
 struct BleuArgs {
-    /// What a word is: 13a, intl, zh, char, none, or spm with --spm-model (-tok) [default: 13a, or zh for
+    /// Tokenizer: 13a, intl, zh, char, none, or spm with --spm-model (-tok) [default: 13a, or zh for
     /// Chinese]
     #[arg(long, value_name = "NAME")]
     tokenize: Option<TokenizerName>,
-    /// The SentencePiece model whose pieces are words to `--tokenize spm`
+    /// The SentencePiece model of `--tokenize spm`
     #[arg(long, value_name = "FILE")]
     spm_model: Option<PathBuf>,
-    /// What to do where no n-gram matches
+    /// Smoothing method
     #[arg(long, short, default_value = "exp", value_parser = ["exp", "floor", "add-k", "none"])]
     smooth_method: String,
-    /// The value of floor (0.1 unless given) or add-k (1 unless given) (-sv)
+    /// Smoothing value of floor (0.1 unless given) or add-k (1 unless given) (-sv)
     #[arg(long, value_name = "X")]
     smooth_value: Option<f64>,
-    /// Case does not matter (-lc)
+    /// Ignore case (-lc)
     #[arg(long)]
     lowercase: bool,
     /// Do not warn that the text looks tokenized
     #[arg(long)]
     force: bool,
-    /// The longest n-grams
+    /// Maximum n-gram order
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = positive())]
     max_ngram_order: usize,
-    /// Leave out n-gram orders that a text is too short for
+    /// Effective order: leave out n-gram orders that a text is too short for
     #[arg(long)]
     effective_order: bool,
 }
@@ -124,22 +124,22 @@ struct BleuArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "chrF")]
 struct ChrfArgs {
-    /// The longest character n-grams (-cc)
+    /// Maximum order of character n-grams (-cc)
     #[arg(long, value_name = "N", default_value_t = 6)]
     chrf_char_order: usize,
-    /// The longest word n-grams; 2 is chrF++ (-cw)
+    /// Maximum order of word n-grams; 2 is chrF++ (-cw)
     #[arg(long, value_name = "N", default_value_t = 0)]
     chrf_word_order: usize,
-    /// How much more recall weighs than precision
+    /// Beta: how much more recall weighs than precision
     #[arg(long, value_name = "N", default_value_t = 2)]
     chrf_beta: u32,
-    /// White space counts as characters
+    /// Count white space as characters
     #[arg(long)]
     chrf_whitespace: bool,
-    /// Case does not matter
+    /// Ignore case
     #[arg(long)]
     chrf_lowercase: bool,
-    /// Smooth with a small number, as chrF++.py does
+    /// Epsilon smoothing, as chrF++.py does
     #[arg(long)]
     chrf_eps_smoothing: bool,
 }
@@ -147,16 +147,16 @@ struct ChrfArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "TER")]
 struct TerArgs {
-    /// Case matters
+    /// Distinguish upper and lower case
     #[arg(long)]
     ter_case_sensitive: bool,
-    /// Treat Asian characters too
+    /// Tokenize Asian characters too
     #[arg(long)]
     ter_asian_support: bool,
-    /// Punctuation does not count
+    /// Ignore punctuation
     #[arg(long)]
     ter_no_punct: bool,
-    /// Split punctuation off
+    /// Normalize: split punctuation off
     #[arg(long)]
     ter_normalized: bool,
 }
@@ -167,25 +167,25 @@ pub struct SignificanceArgs {
     /// Estimate a 95% confidence interval (-ci)
     #[arg(long)]
     pub confidence: bool,
-    /// Bootstrap samples for the interval (-cin)
+    /// Bootstrap resamples for the interval (-cin)
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = positive())]
     pub confidence_n: usize,
-    /// Compare with the first system by approximate randomisation (-par)
+    /// Compare with the first system by approximate randomization (-par)
     #[arg(long, conflicts_with = "paired_bs")]
     paired_ar: bool,
     /// Compare with the first system by bootstrap resampling (-pbs)
     #[arg(long)]
     paired_bs: bool,
-    /// Trials of approximate randomisation (-parn)
+    /// Trials of approximate randomization (-parn)
     #[arg(long, value_name = "N", default_value_t = 10000, value_parser = positive())]
     paired_ar_n: usize,
-    /// Samples of bootstrap resampling (-pbsn)
+    /// Bootstrap resamples (-pbsn)
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = positive())]
     paired_bs_n: usize,
     /// Read and ignored: all cores work anyway, see --threads
     #[arg(long, short = 'j', value_name = "N", hide = true)]
     paired_jobs: Option<usize>,
-    /// Where random numbers start, `none` for elsewhere each time [default: SACREBLEU_SEED, or 12345]
+    /// Random seed, `none` for another one each time [default: SACREBLEU_SEED, or 12345]
     #[arg(long, value_name = "N")]
     pub seed: Option<String>,
 }
@@ -193,19 +193,19 @@ pub struct SignificanceArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Report")]
 struct ReportArgs {
-    /// How to print
+    /// Output format
     #[arg(long, short, default_value = "json")]
     format: FormatName,
-    /// Digits after the point
+    /// Digits after the decimal point
     #[arg(long, short, value_name = "N", default_value_t = 1)]
     width: usize,
-    /// Only the number
+    /// Print only the score
     #[arg(long, short = 'b')]
     score_only: bool,
     /// Short signatures (-sh)
     #[arg(long)]
     short: bool,
-    /// No colours (-nc)
+    /// No colors (-nc)
     #[arg(long)]
     no_color: bool,
 }
@@ -224,9 +224,10 @@ impl ScoreArgs {
             tokenizer: self.tokenizer(spm),
             smoothing: Smoothing::new(&self.bleu.smooth_method, self.bleu.smooth_value)?,
             case: case(self.bleu.lowercase),
-            order: match self.sentence_level || self.bleu.effective_order {
-                true => NgramOrder::Effective,
-                false => NgramOrder::Full,
+            order: if self.sentence_level || self.bleu.effective_order {
+                NgramOrder::Effective
+            } else {
+                NgramOrder::Full
             },
             max_order: self.bleu.max_ngram_order,
         })
@@ -275,13 +276,15 @@ impl ScoreArgs {
             word_order: self.chrf.chrf_word_order,
             beta: self.chrf.chrf_beta,
             case: case(self.chrf.chrf_lowercase),
-            whitespace: match self.chrf.chrf_whitespace {
-                true => Whitespace::Kept,
-                false => Whitespace::Removed,
+            whitespace: if self.chrf.chrf_whitespace {
+                Whitespace::Kept
+            } else {
+                Whitespace::Removed
             },
-            smoothing: match self.chrf.chrf_eps_smoothing {
-                true => ChrfSmoothing::Epsilon,
-                false => ChrfSmoothing::EffectiveOrder,
+            smoothing: if self.chrf.chrf_eps_smoothing {
+                ChrfSmoothing::Epsilon
+            } else {
+                ChrfSmoothing::EffectiveOrder
             },
         }
     }
@@ -289,24 +292,27 @@ impl ScoreArgs {
     /// TER's options.
     pub fn ter(&self) -> TerOptions {
         TerOptions {
-            normalisation: match self.ter.ter_normalized {
-                true => Normalisation::Tercom,
-                false => Normalisation::None,
+            normalization: if self.ter.ter_normalized {
+                Normalization::Tercom
+            } else {
+                Normalization::None
             },
-            punctuation: match self.ter.ter_no_punct {
-                true => Punctuation::Removed,
-                false => Punctuation::Kept,
+            punctuation: if self.ter.ter_no_punct {
+                Punctuation::Removed
+            } else {
+                Punctuation::Kept
             },
-            asian: match self.ter.ter_asian_support {
-                true => AsianSupport::On,
-                false => AsianSupport::Off,
+            asian: if self.ter.ter_asian_support {
+                AsianSupport::On
+            } else {
+                AsianSupport::Off
             },
             case: case(!self.ter.ter_case_sensitive),
         }
     }
 
     /// How to print; `environment` is SACREBLEU_FORMAT, which goes before the flag.
-    pub fn report(&self, environment: Option<&str>, colours: Colours) -> ReportOptions {
+    pub fn report(&self, environment: Option<&str>, colors: Colors) -> ReportOptions {
         let named = environment.and_then(|name| FormatName::from_str(name, true).ok());
         ReportOptions {
             format: match named.unwrap_or(self.report.format) {
@@ -315,17 +321,20 @@ impl ScoreArgs {
                 FormatName::Latex => ReportFormat::Latex,
             },
             width: self.report.width,
-            signature: match self.report.short {
-                true => SignatureForm::Short,
-                false => SignatureForm::Long,
+            signature: if self.report.short {
+                SignatureForm::Short
+            } else {
+                SignatureForm::Long
             },
-            detail: match self.report.score_only {
-                true => Detail::ScoreOnly,
-                false => Detail::Full,
+            detail: if self.report.score_only {
+                Detail::ScoreOnly
+            } else {
+                Detail::Full
             },
-            colours: match self.report.no_color {
-                true => Colours::Off,
-                false => colours,
+            colors: if self.report.no_color {
+                Colors::Off
+            } else {
+                colors
             },
         }
     }
@@ -339,7 +348,7 @@ impl SignificanceArgs {
                 samples: self.paired_bs_n,
             })
         } else if self.paired_ar {
-            Some(PairedTest::Randomisation {
+            Some(PairedTest::Randomization {
                 trials: self.paired_ar_n,
                 confidence: None,
             })

@@ -1,4 +1,4 @@
-//! `attentive score`: what translations are worth, in sacreBLEU's numbers, words and formats.
+//! `attentive score`: BLEU, chrF and TER of translations, in sacreBLEU's numbers and formats.
 //!
 //! Files -> references and systems -> one scorer per metric -> a report on standard output. The numbers
 //! are made in `attentive_metrics`; this reads, checks and prints.
@@ -24,7 +24,7 @@ use attentive_metrics::scorer::Scorer;
 use attentive_metrics::signature::PROGRAM;
 use attentive_metrics::significance::{PairedTest, Seed, paired_test, score_with_confidence};
 use attentive_metrics::ter::TerScorer;
-use attentive_text::lines::read_lines;
+use attentive_text::lines::{BYTE_ORDER_MARK, LineReader};
 
 use arguments::MetricName;
 pub use arguments::ScoreArgs;
@@ -44,11 +44,11 @@ pub fn run(args: ScoreArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let test = args.significance.paired_test();
     let sentence_piece = args.sentence_piece()?;
     let bleu = args.bleu(sentence_piece.clone())?;
-    let streams = read_references(&args)?;
+    let streams = read_references(&args, terminal)?;
     let systems = read_systems(&args, test, terminal)?;
     check_request(&args, &systems, test)?;
     check_lengths(&args, &streams, &systems)?;
-    let report = args.report(env::var("SACREBLEU_FORMAT").ok().as_deref(), colours());
+    let report = args.report(env::var("SACREBLEU_FORMAT").ok().as_deref(), colors());
     let wants_bleu = args.metrics.contains(&MetricName::Bleu);
     if wants_bleu && !args.force() && systems.iter().any(|system| looks_tokenized(&system.lines)) {
         terminal.warn(
@@ -80,16 +80,17 @@ pub fn run(args: ScoreArgs, terminal: &Terminal) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn read_references(args: &ScoreArgs) -> anyhow::Result<Vec<Vec<String>>> {
+fn read_references(args: &ScoreArgs, terminal: &Terminal) -> anyhow::Result<Vec<Vec<String>>> {
     if args.num_refs == 1 {
-        return args.refs.iter().map(|path| read(path)).collect();
+        let paths = args.refs.iter();
+        return paths.map(|path| read(path, terminal)).collect();
     }
     let [path] = args.refs.as_slice() else {
         return usage(
             "--num-refs is for one reference file with tab-separated references; give one file only",
         );
     };
-    split_columns(&read(path)?, args.num_refs).with_context(|| format!("in {path:?}"))
+    split_columns(&read(path, terminal)?, args.num_refs).with_context(|| format!("in {path:?}"))
 }
 
 fn read_systems(
@@ -98,7 +99,7 @@ fn read_systems(
     terminal: &Terminal,
 ) -> anyhow::Result<Vec<System>> {
     if args.input.is_empty() {
-        let texts = split_systems(&read(Path::new("-"))?).context("in standard input")?;
+        let texts = split_systems(&read(Path::new("-"), terminal)?).context("in standard input")?;
         let name = |index: usize| match test {
             Some(_) if index == 0 => "Baseline".to_owned(),
             Some(_) => format!("System {index}"),
@@ -124,7 +125,7 @@ fn read_systems(
                 "{name} is given twice; every system needs a file of its own"
             ));
         }
-        let lines = read(path)?;
+        let lines = read(path, terminal)?;
         systems.push(System { name, lines });
     }
     if let (Some(baseline), Some(_)) = (systems.first_mut(), test) {
@@ -133,8 +134,24 @@ fn read_systems(
     Ok(systems)
 }
 
-fn read(path: &Path) -> anyhow::Result<Vec<String>> {
-    Ok(trimmed(read_lines(path)?))
+/// The lines of a file as sacreBLEU takes them, to which a byte-order mark is text.
+fn read(path: &Path, terminal: &Terminal) -> anyhow::Result<Vec<String>> {
+    let lines = LineReader::open(path)?.keeping_byte_order_mark();
+    let lines = trimmed(lines.collect::<Result<_, _>>()?);
+    if lines
+        .first()
+        .is_some_and(|line| line.starts_with(BYTE_ORDER_MARK))
+    {
+        let name = match path.to_str() {
+            Some("-") => "standard input".to_owned(),
+            _ => format!("{path:?}"),
+        };
+        terminal.warn(format_args!(
+            "{name} begins with a byte-order mark (U+FEFF), which counts as text, as in sacreBLEU; \
+             save it as UTF-8 without one"
+        ));
+    }
+    Ok(lines)
 }
 
 /// Refuses combinations of arguments that make no sense.
@@ -240,9 +257,10 @@ fn score_one(
     system: &System,
     report: &ReportOptions,
 ) -> anyhow::Result<String> {
-    let samples = match args.significance.confidence {
-        true => args.significance.confidence_n,
-        false => 1,
+    let samples = if args.significance.confidence {
+        args.significance.confidence_n
+    } else {
+        1
     };
     let mut scores = Vec::with_capacity(scorers.len());
     for &scorer in scorers {
@@ -303,10 +321,10 @@ fn seed(args: &ScoreArgs) -> anyhow::Result<Seed> {
     Ok(given.map_or(Ok(Seed::DEFAULT), |seed| seed.parse())?)
 }
 
-fn colours() -> report::Colours {
+fn colors() -> report::Colors {
     match Colours::of_stdout() {
-        Colours::On => report::Colours::On,
-        Colours::Off => report::Colours::Off,
+        Colours::On => report::Colors::On,
+        Colours::Off => report::Colors::Off,
     }
 }
 

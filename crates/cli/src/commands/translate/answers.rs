@@ -117,7 +117,7 @@ mod tests {
             alignment,
             truncated: None,
             unknown: 1,
-            looped: false,
+            repetition_blocked: false,
         };
         let mut output = Vec::new();
         form.write(&mut output, 3, "source", &translation).unwrap();

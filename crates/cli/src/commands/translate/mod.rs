@@ -12,13 +12,16 @@ use std::path::PathBuf;
 
 use attentive_runtime::search::SearchModel;
 use attentive_runtime::translator::{Translation, Translator, TranslatorOptions};
+use attentive_text::lines::is_blank;
 use clap::Args;
 
 use crate::arguments::{DeviceArg, positive};
 use crate::decoding::notices::Notices;
 use crate::decoding::{ComputeKind, DecodingArgs, LinesArgs, SamplingArgs};
 use crate::direction::{self, DirectionArgs};
-use crate::model::{Choice, LoadedModel, only_for_the_cpu};
+use crate::model::{Choice, only_for_the_cpu};
+#[cfg(feature = "training")]
+use crate::network::LoadedModel;
 use crate::output::Output;
 use crate::terminal::Terminal;
 use answers::Form;
@@ -100,10 +103,13 @@ pub fn run(args: TranslateArgs, terminal: &Terminal) -> anyhow::Result<()> {
         Choice::Directory(_) if args.alignments || compute != ComputeKind::Auto => {
             Err(only_for_the_cpu("--alignments and --compute are"))
         }
+        #[cfg(feature = "training")]
         Choice::Directory(path) => {
             let model = LoadedModel::open(path, device)?;
             answers.to(input, &model.translator(options)?)
         }
+        #[cfg(not(feature = "training"))]
+        Choice::Directory(_) => Err(only_for_the_cpu("this build is")),
     }
 }
 
@@ -152,7 +158,7 @@ impl<'a> Answers<'a> {
     /// answered, as someone may wait for that.
     fn detect(&mut self, input: &mut Input) -> anyhow::Result<Choice> {
         let mut text = input.look_ahead();
-        while input.pace == Pace::Line && !text.is_empty() && text.trim().is_empty() {
+        while input.pace == Pace::Line && !text.is_empty() && is_blank(&text) {
             if let Some(line) = input.next() {
                 self.add(&line?.text, &Translation::empty())?;
             }

@@ -3,7 +3,6 @@
 //! Training and translating share [`Decoder::forward`]: a whole target with an empty state and a causal
 //! mask, or one position with the state of all earlier ones.
 
-use attentive_model::config::{NormPlacement, TransformerConfig};
 use burn::{
     module::Module,
     tensor::{Device, Int, Tensor},
@@ -15,9 +14,10 @@ use crate::{
         cache::{KeyValues, SelfCache},
         multi_head::MultiHeadAttention,
     },
-    layers::{feed_forward::FeedForward, norm::LayerNorm, residual::Residual},
+    init::Init,
+    layers::{block::BlockConfig, feed_forward::FeedForward, norm::LayerNorm, residual::Residual},
     mask::Mask,
-    noise::Noise,
+    ops::Precision,
     pass::Pass,
 };
 
@@ -28,8 +28,6 @@ pub struct Decoder {
     pub layers: Vec<DecoderLayer>,
     /// Only with pre-norm layers.
     pub final_norm: Option<LayerNorm>,
-    #[module(skip)]
-    residual: Residual,
 }
 
 /// Masked self-attention, cross-attention, feed-forward, each in a residual connection.
@@ -47,6 +45,8 @@ pub struct DecoderLayer {
     pub feed_forward: FeedForward,
     /// Belongs to `feed_forward`.
     pub feed_forward_norm: LayerNorm,
+    #[module(skip)]
+    residual: Residual,
 }
 
 /// What the decoder remembers between steps: a value of the caller's.
@@ -65,33 +65,23 @@ struct LayerState {
 }
 
 impl Decoder {
-    /// `config.decoder_layers` layers.
-    pub fn new(config: &TransformerConfig, init: &mut Noise, device: &Device) -> Self {
-        let norm = || LayerNorm::new(config.d_model, config.norm_epsilon, device);
+    /// So many equal layers.
+    pub fn new(layers: usize, config: &BlockConfig, init: &mut Init, device: &Device) -> Self {
+        let layers = (0..layers).map(|_| DecoderLayer::new(config, init, device));
         Self {
-            layers: (0..config.decoder_layers)
-                .map(|_| DecoderLayer {
-                    self_attention: MultiHeadAttention::new(config, init, device),
-                    self_attention_norm: norm(),
-                    cross_attention: MultiHeadAttention::new(config, init, device),
-                    cross_attention_norm: norm(),
-                    feed_forward: FeedForward::new(config, init, device),
-                    feed_forward_norm: norm(),
-                })
-                .collect(),
-            final_norm: (config.norm == NormPlacement::Pre).then(norm),
-            residual: Residual {
-                placement: config.norm,
-                dropout: config.dropout,
-            },
+            layers: layers.collect(),
+            final_norm: config.final_norm(device),
         }
     }
 
     /// The state before the first position.
-    pub fn start(&self, memory: &Memory) -> DecoderState {
-        let layer_state = |layer: &DecoderLayer| LayerState {
-            past: SelfCache::default(),
-            memory: layer.cross_attention.project(memory.hidden.clone()),
+    pub fn start(&self, memory: &Memory, precision: Precision) -> DecoderState {
+        let layer_state = |layer: &DecoderLayer| {
+            let hidden = memory.hidden.clone();
+            LayerState {
+                past: SelfCache::default(),
+                memory: layer.cross_attention.project(hidden, precision),
+            }
         };
         DecoderState {
             layers: self.layers.iter().map(layer_state).collect(),
@@ -110,31 +100,11 @@ impl Decoder {
     ) -> Decoded {
         let mut self_weights = Vec::with_capacity(self.layers.len());
         let mut cross_weights = Vec::with_capacity(self.layers.len());
-        let memory_mask = &state.memory_mask;
-        for (layer, LayerState { past, memory }) in self.layers.iter().zip(&mut state.layers) {
+        for (layer, layer_state) in self.layers.iter().zip(&mut state.layers) {
             let weights;
-            (x, weights) = self
-                .residual
-                .around(x, &layer.self_attention_norm, pass, |x, pass| {
-                    let out = layer.self_attention.forward_cached(x, past, mask, pass);
-                    (out.hidden, out.weights)
-                });
-            self_weights.extend(weights);
-            let weights;
-            (x, weights) = self
-                .residual
-                .around(x, &layer.cross_attention_norm, pass, |x, pass| {
-                    let out = layer
-                        .cross_attention
-                        .attend(x, memory.clone(), memory_mask, pass);
-                    (out.hidden, out.weights)
-                });
-            cross_weights.extend(weights);
-            (x, ()) = self
-                .residual
-                .around(x, &layer.feed_forward_norm, pass, |x, pass| {
-                    (layer.feed_forward.forward(x, pass), ())
-                });
+            (x, weights) = layer.forward(x, mask, layer_state, &state.memory_mask, pass);
+            self_weights.extend(weights.0);
+            cross_weights.extend(weights.1);
         }
         let hidden = match &self.final_norm {
             Some(norm) => norm.forward(x),
@@ -145,6 +115,49 @@ impl Decoder {
             self_weights,
             cross_weights,
         }
+    }
+}
+
+impl DecoderLayer {
+    fn new(config: &BlockConfig, init: &mut Init, device: &Device) -> Self {
+        Self {
+            self_attention: MultiHeadAttention::new(&config.attention(), init, device),
+            self_attention_norm: config.layer_norm(device),
+            cross_attention: MultiHeadAttention::new(&config.attention(), init, device),
+            cross_attention_norm: config.layer_norm(device),
+            feed_forward: FeedForward::new(&config.feed_forward(), init, device),
+            feed_forward_norm: config.layer_norm(device),
+            residual: config.residual(),
+        }
+    }
+
+    /// The new positions, and the weights of both attentions if the pass asks for them.
+    fn forward(
+        &self,
+        x: Tensor<3>,
+        mask: &Mask,
+        LayerState { past, memory }: &mut LayerState,
+        memory_mask: &Mask,
+        pass: &mut Pass,
+    ) -> (Tensor<3>, (Option<Tensor<4>>, Option<Tensor<4>>)) {
+        let norm = &self.self_attention_norm;
+        let input = self.residual.input(&x, norm);
+        let to_past = self.self_attention.forward(input, mask, Some(past), pass);
+        let x = self.residual.add(x, to_past.hidden, norm, pass);
+
+        let norm = &self.cross_attention_norm;
+        let (input, memory) = (self.residual.input(&x, norm), memory.clone());
+        let to_source = self
+            .cross_attention
+            .attend(input, memory, memory_mask, pass);
+        let x = self.residual.add(x, to_source.hidden, norm, pass);
+
+        let norm = &self.feed_forward_norm;
+        let y = self
+            .feed_forward
+            .forward(self.residual.input(&x, norm), pass);
+        let x = self.residual.add(x, y, norm, pass);
+        (x, (to_past.weights, to_source.weights))
     }
 }
 

@@ -11,13 +11,12 @@ use burn::{
 };
 
 use crate::{
+    init::Init,
     layers::{
         embedding::Embedding,
-        linear::xavier_uniform,
         positions::{LearnedPositions, sinusoids},
     },
-    noise::Noise,
-    ops::{affine, dropout},
+    ops::{Precision, affine, dropout},
     pass::Pass,
 };
 
@@ -32,22 +31,22 @@ pub struct Embeddings {
     pub projection: Option<Param<Tensor<2>>>,
     /// `[vocab]`
     pub projection_bias: Param<Tensor<1>>,
-    /// Learnt positions of the source, if not sinusoids.
+    /// Learned positions of the source, if not sinusoids.
     pub source_positions: Option<LearnedPositions>,
-    /// Learnt positions of the target, if not sinusoids.
+    /// Learned positions of the target, if not sinusoids.
     pub target_positions: Option<LearnedPositions>,
     dropout: f64,
 }
 
 impl Embeddings {
     /// Tables as `config.tying` and `config.positions` ask for.
-    pub fn new(config: &TransformerConfig, init: &mut Noise, device: &Device) -> Self {
+    pub fn new(config: &TransformerConfig, init: &mut Init, device: &Device) -> Self {
         let d_model = config.d_model;
         let source = (config.tying != Tying::All)
             .then(|| Embedding::new(config.src_vocab, d_model, init, device));
         let target = Embedding::new(config.tgt_vocab, d_model, init, device);
         let projection = (config.tying == Tying::None)
-            .then(|| Param::from_tensor(xavier_uniform(d_model, config.tgt_vocab, init, device)));
+            .then(|| Param::from_tensor(init.matrix(d_model, config.tgt_vocab, device)));
         let mut learned = || {
             (config.positions == PositionKind::Learned)
                 .then(|| LearnedPositions::new(config.max_positions, d_model, init, device))
@@ -66,45 +65,44 @@ impl Embeddings {
     /// `[batch, src_len]` -> `[batch, src_len, d_model]`
     pub fn source(&self, tokens: Tensor<2, Int>, pass: &mut Pass) -> Tensor<3> {
         let table = self.source.as_ref().unwrap_or(&self.target);
-        self.place(
-            table.forward(tokens),
-            self.source_positions.as_ref(),
-            0,
-            pass,
-        )
+        self.embed(table, tokens, self.source_positions.as_ref(), 0, pass)
     }
 
     /// `[batch, len]` at positions `start..` -> `[batch, len, d_model]`
     pub fn target(&self, tokens: Tensor<2, Int>, start: usize, pass: &mut Pass) -> Tensor<3> {
-        let embedded = self.target.forward(tokens);
-        self.place(embedded, self.target_positions.as_ref(), start, pass)
+        let positions = self.target_positions.as_ref();
+        self.embed(&self.target, tokens, positions, start, pass)
     }
 
     /// `[batch, len, d_model]` -> logits `[batch, len, vocab]`
-    pub fn project(&self, hidden: Tensor<3>) -> Tensor<3> {
+    pub fn project(&self, hidden: Tensor<3>, precision: Precision) -> Tensor<3> {
         let weight = match &self.projection {
             Some(weight) => weight.val(),
             None => self.target.weight.val().transpose(), // [d_model, vocab]
         };
-        affine(hidden, weight, self.projection_bias.val())
+        affine(hidden, weight, self.projection_bias.val(), precision)
     }
 
-    fn place(
+    /// Token vectors times `sqrt(d_model)` (§3.4), plus positions, with dropout (§5.4).
+    fn embed(
         &self,
-        embedded: Tensor<3>,
-        learned: Option<&LearnedPositions>,
+        table: &Embedding,
+        tokens: Tensor<2, Int>,
+        positions: Option<&LearnedPositions>,
         start: usize,
         pass: &mut Pass,
     ) -> Tensor<3> {
+        let embedded = table.forward(tokens); // [batch, len, d_model]
         let [_, len, d_model] = embedded.dims();
-        let positions = match learned {
+        let embedded = embedded.mul_scalar((d_model as f64).sqrt());
+        let positions = match positions {
             Some(table) => table.forward(start, len),
             None => sinusoids(start, len, d_model, &embedded.device()),
         };
         dropout(
             embedded + positions.unsqueeze(),
             self.dropout,
-            &mut pass.noise,
+            &mut pass.dropout,
         )
     }
 }

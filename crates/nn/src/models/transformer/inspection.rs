@@ -3,7 +3,7 @@
 //! `attentive_runtime::inspection` has the types and the trait; the runtime's CPU model implements it too.
 
 use attentive_runtime::inspection::{Inspect, Inspection, Prediction};
-use attentive_text::special::{BOS, EOS};
+use attentive_text::special::{decoder_input, decoder_output, source_ids};
 use burn::tensor::Tensor;
 
 use super::{Transformer, search::pad_rows};
@@ -18,20 +18,17 @@ impl Inspect for Transformer {
     fn inspect(&self, src: &[u32], tgt: &[u32], top: usize) -> Inspection {
         let device = self.device();
         let pass = &mut Pass::inspection();
-        let src = pad_rows(&[[src, &[EOS]].concat()], &device);
-        let read = pad_rows(&[[&[BOS], tgt].concat()], &device);
-        let memory = self.encode(src, pass);
-        let decoded = self.decode(read, &memory, pass);
-        let log_probs = numbers(self.log_probs(decoded.hidden));
+        let memory = self.encode(pad_rows(&[source_ids(src)], &device), pass);
+        let decoded = self.decode(pad_rows(&[decoder_input(tgt)], &device), &memory, pass);
+        let log_probs = numbers(self.log_probs(decoded.hidden, pass));
         let rows = log_probs.chunks(log_probs.len() / (tgt.len() + 1));
-        let predicted = tgt.iter().chain([&EOS]);
         Inspection {
             encoder: memory.weights.into_iter().map(heads).collect(),
             decoder: decoded.self_weights.into_iter().map(heads).collect(),
             cross: decoded.cross_weights.into_iter().map(heads).collect(),
             predictions: rows
-                .zip(predicted)
-                .map(|(row, &token)| Prediction::new(row, token, top))
+                .zip(decoder_output(tgt))
+                .map(|(row, token)| Prediction::new(row, token, top))
                 .collect(),
         }
     }

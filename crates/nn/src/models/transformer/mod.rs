@@ -23,7 +23,7 @@ use self::{
     embeddings::Embeddings,
     encoder::Encoder,
 };
-use crate::{mask::Mask, noise::Noise, pass::Pass};
+use crate::{init::Init, layers::block::BlockConfig, mask::Mask, pass::Pass};
 
 /// The Transformer: embeddings on both sides, the two stacks, and the output projection.
 #[derive(Module, Debug)]
@@ -61,19 +61,20 @@ pub struct Decoded {
 impl Transformer {
     /// A model with Xavier-uniform matrices drawn from `seed`.
     pub fn new(config: &TransformerConfig, seed: u64, device: &Device) -> Self {
-        Self::init(config, &mut Noise::for_batch(seed, 0), device)
+        Self::init(config, &mut Init::xavier_uniform(seed), device)
     }
 
     /// A model whose weights are about to be replaced.
     pub fn zeros(config: &TransformerConfig, device: &Device) -> Self {
-        Self::init(config, &mut Noise::off(), device)
+        Self::init(config, &mut Init::zeros(), device)
     }
 
-    fn init(config: &TransformerConfig, init: &mut Noise, device: &Device) -> Self {
+    fn init(config: &TransformerConfig, init: &mut Init, device: &Device) -> Self {
+        let block = BlockConfig::from(config);
         Self {
             embeddings: Embeddings::new(config, init, device),
-            encoder: Encoder::new(config, init, device),
-            decoder: Decoder::new(config, init, device),
+            encoder: Encoder::new(config.encoder_layers, &block, init, device),
+            decoder: Decoder::new(config.decoder_layers, &block, init, device),
         }
     }
 
@@ -93,16 +94,16 @@ impl Transformer {
     pub fn decode(&self, tgt: Tensor<2, Int>, memory: &Memory, pass: &mut Pass) -> Decoded {
         let mask = Mask::causal_and_padding(tgt.clone(), PAD);
         let embedded = self.embeddings.target(tgt, 0, pass);
-        self.decoder
-            .forward(embedded, &mask, &mut self.start(memory), pass)
+        let mut state = self.start(memory, pass);
+        self.decoder.forward(embedded, &mask, &mut state, pass)
     }
 
     /// The decoder's state before the first token: cross-attention is projected here, once.
-    pub fn start(&self, memory: &Memory) -> DecoderState {
-        self.decoder.start(memory)
+    pub fn start(&self, memory: &Memory, pass: &Pass) -> DecoderState {
+        self.decoder.start(memory, pass.precision)
     }
 
-    /// One position further: `tokens` `[batch, 1]`, without noise or weights. Equal to [`Transformer::decode`]'s last position.
+    /// One position further: `tokens` `[batch, 1]`, without dropout or weights. Equal to the last position of [`Transformer::decode`].
     pub fn step(&self, tokens: Tensor<2, Int>, state: &mut DecoderState) -> Decoded {
         let pass = &mut Pass::evaluation();
         let embedded = self.embeddings.target(tokens, state.len(), pass);
@@ -110,12 +111,27 @@ impl Transformer {
     }
 
     /// Logits over the target vocabulary: `[batch, len, d_model]` -> `[batch, len, vocab]`.
-    pub fn logits(&self, hidden: Tensor<3>) -> Tensor<3> {
-        self.embeddings.project(hidden)
+    pub fn logits(&self, hidden: Tensor<3>, pass: &Pass) -> Tensor<3> {
+        self.embeddings.project(hidden, pass.precision)
     }
 
     /// Log-probabilities over the target vocabulary, `[batch, len, vocab]`.
-    pub fn log_probs(&self, hidden: Tensor<3>) -> Tensor<3> {
-        log_softmax(self.logits(hidden), 2)
+    pub fn log_probs(&self, hidden: Tensor<3>, pass: &Pass) -> Tensor<3> {
+        log_softmax(self.logits(hidden, pass), 2)
+    }
+}
+
+impl From<&TransformerConfig> for BlockConfig {
+    fn from(config: &TransformerConfig) -> Self {
+        Self {
+            d_model: config.d_model,
+            heads: config.heads,
+            kv_heads: config.kv_heads,
+            d_ff: config.d_ff,
+            activation: config.activation,
+            dropout: config.dropout,
+            norm: config.norm,
+            norm_epsilon: config.norm_epsilon,
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The Transformer as a model that the search can drive: true incremental steps with a cache.
 //!
-//! Neighbours: `attentive_runtime::search` calls this; it never sees a tensor.
+//! Neighbors: `attentive_runtime::search` calls this; it never sees a tensor.
 
 use attentive_runtime::search::SearchModel;
 use attentive_text::special::PAD;
@@ -18,7 +18,8 @@ impl SearchModel for Transformer {
 
     fn start(&self, sources: &[Vec<u32>]) -> DecoderState {
         let src = pad_rows(sources, &self.device());
-        Transformer::start(self, &self.encode(src, &mut Pass::evaluation()))
+        let pass = &mut Pass::evaluation();
+        Transformer::start(self, &self.encode(src, pass), pass)
     }
 
     fn step(&self, state: &mut DecoderState, tokens: &[u32], log_probs: &mut Vec<f32>) {
@@ -27,7 +28,8 @@ impl SearchModel for Transformer {
         let tokens = Tensor::from_data(TensorData::new(rows, shape), &self.device());
         let decoded = Transformer::step(self, tokens, state);
         log_probs.clear();
-        log_probs.extend(self.log_probs(decoded.hidden).into_data().iter::<f32>());
+        let row = self.log_probs(decoded.hidden, &Pass::evaluation());
+        log_probs.extend(row.into_data().iter::<f32>());
     }
 
     fn reorder(&self, state: &mut DecoderState, rows: &[usize]) {

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use attentive_model::{ModelError, config::TransformerConfig, weights::Weights};
+use attentive_model::{
+    ModelError,
+    config::{ModelConfig, TransformerConfig},
+    weights::Weights,
+};
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::Transformer;
-use crate::{
-    error::NnError,
-    parameters::{self, NamedTensor},
-};
+use crate::{error::NnError, parameters};
 
 impl Transformer {
     /// Reads the weights file of a model with this architecture.
@@ -21,36 +22,14 @@ impl Transformer {
             let (path, reason) = (file.to_path_buf(), reason.to_string());
             return Err(ModelError::WrongCompute { path, reason }.into());
         }
-        let model = Self::zeros(config, device);
-        // Everything is checked before anything is replaced.
-        for NamedTensor { name, shape, .. } in parameters::named(&model) {
-            let found = weights.shape(&name).ok_or_else(|| NnError::MissingTensor {
-                file: file.display().to_string(),
-                name: name.clone(),
-            })?;
-            if found != shape {
-                return Err(NnError::WrongShape {
-                    file: file.display().to_string(),
-                    name,
-                    expected: shape,
-                    found: found.to_vec(),
-                });
-            }
+        for tensor in config.tensors() {
+            weights.f32_place(&tensor.name, &tensor.shape)?;
         }
-        let mut failed = None;
-        let model = parameters::replace(model, |name, old| match weights.tensor(name) {
-            Ok((_, values)) => {
-                let count = values.len();
-                Tensor::from_data(TensorData::new(values, [count]), &old.device())
-            }
-            Err(error) => {
-                failed = Some(error);
-                old
-            }
-        });
-        match failed {
-            None => Ok(model),
-            Some(error) => Err(error.into()),
-        }
+        let zeros = Self::zeros(config, device);
+        Ok(parameters::replace(zeros, |name, old| {
+            let (_, values) = weights.tensor(name).expect("checked against the schema");
+            let count = values.len();
+            Tensor::from_data(TensorData::new(values, [count]), &old.device())
+        }))
     }
 }

@@ -1,4 +1,4 @@
-//! BPE segmentation (Sennrich et al., 2016): joins the neighbours whose union scores highest, until none
+//! BPE segmentation (Sennrich et al., 2016): joins the neighbors whose union scores highest, until none
 //! is in the vocabulary.
 
 use std::cmp::Ordering;
@@ -13,7 +13,7 @@ pub(super) struct Bpe {
     pieces: HashMap<String, (f32, PieceKind)>,
 }
 
-/// A stretch of the text that is one piece so far; its neighbours are numbers of symbols.
+/// A part of the text that is one piece so far; its neighbors are numbers of symbols.
 #[derive(Debug, Clone, Copy)]
 struct Symbol {
     start: usize,
@@ -24,7 +24,7 @@ struct Symbol {
     frozen: bool,
 }
 
-/// Two neighbours that could be joined.
+/// Two neighbors that could be joined.
 #[derive(Debug)]
 struct Pair {
     score: f32,
@@ -47,10 +47,10 @@ impl Bpe {
     pub fn segment<'t>(&self, text: &'t str, user_defined: &Trie) -> Vec<(&'t str, bool)> {
         let mut symbols = characters(text, user_defined);
         let mut agenda = BinaryHeap::new();
-        // How pieces that are never put out were joined, to undo it.
-        let mut joints: HashMap<&str, usize> = HashMap::new();
+        // Where unused pieces were joined, as they are split again in the end.
+        let mut unused: HashMap<&str, usize> = HashMap::new();
         for left in 0..symbols.len().saturating_sub(1) {
-            self.propose(text, &symbols, left, &mut agenda, &mut joints);
+            self.push_pair(text, &symbols, left, &mut agenda, &mut unused);
         }
         while let Some(pair) = agenda.pop() {
             let (left, right) = (symbols[pair.left], symbols[pair.right]);
@@ -65,28 +65,28 @@ impl Bpe {
             }
             symbols[pair.right].end = right.start;
             if let Some(previous) = left.left {
-                self.propose(text, &symbols, previous, &mut agenda, &mut joints);
+                self.push_pair(text, &symbols, previous, &mut agenda, &mut unused);
             }
-            self.propose(text, &symbols, pair.left, &mut agenda, &mut joints);
+            self.push_pair(text, &symbols, pair.left, &mut agenda, &mut unused);
         }
         let mut pieces = Vec::new();
         let mut next = (!symbols.is_empty()).then_some(0);
         while let Some(index) = next {
             let symbol = symbols[index];
-            self.put_out(&text[symbol.start..symbol.end], &joints, &mut pieces);
+            self.emit(&text[symbol.start..symbol.end], &unused, &mut pieces);
             next = symbol.right;
         }
         pieces
     }
 
-    /// Puts a symbol and its right neighbour on the agenda when the vocabulary has their union.
-    fn propose<'t>(
+    /// Puts a symbol and its right neighbor on the agenda when the vocabulary has their union.
+    fn push_pair<'t>(
         &self,
         text: &'t str,
         symbols: &[Symbol],
         left: usize,
         agenda: &mut BinaryHeap<Pair>,
-        joints: &mut HashMap<&'t str, usize>,
+        unused: &mut HashMap<&'t str, usize>,
     ) {
         let Some(right) = symbols[left].right else {
             return;
@@ -108,23 +108,23 @@ impl Bpe {
             size: union.len(),
         });
         if kind == PieceKind::Unused {
-            joints.insert(union, symbols[left].end - symbols[left].start);
+            unused.insert(union, symbols[left].end - symbols[left].start);
         }
     }
 
-    /// Puts a piece out, or the parts of one that is never put out.
-    fn put_out<'t>(
+    /// Appends a piece, or the parts of an unused one.
+    fn emit<'t>(
         &self,
         piece: &'t str,
-        joints: &HashMap<&'t str, usize>,
+        unused: &HashMap<&'t str, usize>,
         out: &mut Vec<(&'t str, bool)>,
     ) {
         let mut open = vec![piece];
         while let Some(piece) = open.pop() {
             let kind = self.pieces.get(piece).map(|&(_, kind)| kind);
-            match (kind, joints.get(piece)) {
-                (Some(PieceKind::Unused), Some(&joint)) => {
-                    open.extend([&piece[joint..], &piece[..joint]]);
+            match (kind, unused.get(piece)) {
+                (Some(PieceKind::Unused), Some(&left)) => {
+                    open.extend([&piece[left..], &piece[..left]]);
                 }
                 (kind, _) => out.push((piece, !matches!(kind, None | Some(PieceKind::Unknown)))),
             }

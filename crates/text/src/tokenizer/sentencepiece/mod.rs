@@ -18,6 +18,7 @@ use std::path::Path;
 
 use super::trie::Trie;
 use super::vocabulary::Vocabulary;
+use super::word_ids::WordCounter;
 use crate::error::{Result, TextError};
 use crate::special::{BOS, EOS, PAD, SPECIALS, UNK};
 use bpe::Bpe;
@@ -111,37 +112,69 @@ impl SentencePiece {
     /// Control pieces are dropped; unknown text, and ids beyond the vocabulary, are what the file says
     /// that they look like, usually ` ⁇ `. Bytes that are no character are `\u{fffd}`.
     pub fn decode(&self, ids: &[u32]) -> String {
-        let mut text = String::new();
-        let mut bytes = Vec::new();
-        // The space that stands for the beginning of the text, not for a space, is yet to come.
-        let mut at_start = self.normalizer.strips_first_space();
-        for &id in ids {
-            let kind = self.kinds.get(id as usize).copied();
-            let piece = self.vocabulary.shown(id);
-            if let Some(PieceKind::Byte(byte)) = kind {
-                bytes.push(byte);
-                continue;
+        let (mut text, mut bytes) = (String::new(), Vec::new());
+        self.each_surface(ids, |surface| match surface {
+            Surface::Byte(byte) => bytes.push(byte),
+            Surface::Unknown => {
+                push_bytes(&mut text, &mut bytes);
+                text.push_str(&self.unknown_surface);
             }
-            push_bytes(&mut text, &mut bytes);
-            at_start &= text.is_empty();
-            match kind {
-                Some(PieceKind::Control) => {}
-                None | Some(PieceKind::Unknown) => text.push_str(&self.unknown_surface),
-                Some(_) => {
-                    let stripped = piece.strip_prefix(SPACE).filter(|_| at_start);
-                    // Of several spaces all are extra, or all but the first are text.
-                    at_start &= stripped.is_none() || self.normalizer.removes_extra_spaces();
-                    text.extend(stripped.unwrap_or(piece).chars().map(|c| match c {
-                        SPACE => ' ',
-                        other => other,
-                    }));
-                }
+            Surface::Piece(piece) => {
+                push_bytes(&mut text, &mut bytes);
+                text.extend(piece.chars().map(spaced));
             }
-        }
+        });
         push_bytes(&mut text, &mut bytes);
         match &self.denormalizer {
             Some(denormalizer) => denormalizer.normalize(&text, &Trie::default()),
             None => text,
+        }
+    }
+
+    pub(super) fn word_ids(&self, ids: &[u32]) -> Vec<usize> {
+        // A denormalizer may change any text once more is known; hardly a file has one.
+        if self.denormalizer.is_some() {
+            let words = |end| self.decode(&ids[..end]).split_whitespace().count();
+            return (1..=ids.len())
+                .map(|end| words(end).saturating_sub(1))
+                .collect();
+        }
+        let mut counter = WordCounter::default();
+        let mut word_ids = Vec::with_capacity(ids.len());
+        self.each_surface(ids, |surface| {
+            match surface {
+                Surface::Byte(byte) => counter.push_bytes(&[byte]),
+                Surface::Unknown => counter.push(self.unknown_surface.chars()),
+                Surface::Piece(piece) => counter.push(piece.chars().map(spaced)),
+            }
+            word_ids.push(counter.last_word());
+        });
+        word_ids
+    }
+
+    /// What each id adds to the text.
+    fn each_surface<'s>(&'s self, ids: &[u32], mut add: impl FnMut(Surface<'s>)) {
+        // The space that stands for the beginning of the text, not for a space, is yet to come.
+        let mut at_start = self.normalizer.strips_first_space();
+        for &id in ids {
+            let surface = match self.kinds.get(id as usize) {
+                Some(PieceKind::Byte(byte)) => Surface::Byte(*byte),
+                Some(PieceKind::Control) => Surface::Piece(""),
+                None | Some(PieceKind::Unknown) => Surface::Unknown,
+                Some(_) => {
+                    let piece = self.vocabulary.shown(id);
+                    let stripped = piece.strip_prefix(SPACE).filter(|_| at_start);
+                    // Of several spaces all are extra, or all but the first are text.
+                    at_start &= stripped.is_none() || self.normalizer.removes_extra_spaces();
+                    Surface::Piece(stripped.unwrap_or(piece))
+                }
+            };
+            at_start &= match surface {
+                Surface::Byte(_) => false,
+                Surface::Unknown => self.unknown_surface.is_empty(),
+                Surface::Piece(piece) => piece.is_empty(),
+            };
+            add(surface);
         }
     }
 
@@ -228,6 +261,20 @@ impl SentencePiece {
             _ => id,
         }
     }
+}
+
+/// What an id adds to a text.
+#[derive(Clone, Copy)]
+enum Surface<'a> {
+    Byte(u8),
+    Unknown,
+    /// Text in which spaces are `▁`.
+    Piece(&'a str),
+}
+
+/// A character of a piece as it stands in a text.
+fn spaced(char: char) -> char {
+    if char == SPACE { ' ' } else { char }
 }
 
 /// Our vocabulary, what each of our ids stands for, and our ids of the file's pieces.

@@ -42,7 +42,7 @@ pub(super) enum PieceKind {
     Control,
     /// Always cut out of the text as a whole.
     UserDefined,
-    /// In the vocabulary, but never put out.
+    /// In the vocabulary, but never in the output.
     Unused,
     Byte(u8),
 }

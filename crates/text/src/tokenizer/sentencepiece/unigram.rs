@@ -12,7 +12,7 @@ const UNKNOWN_PENALTY: f32 = 10.0;
 /// The scores of a unigram model.
 #[derive(Debug, Clone)]
 pub(super) struct Unigram {
-    /// Scores of ordinary pieces; `None` for pieces that are never put out.
+    /// Scores of ordinary pieces; `None` for pieces that are never in the output.
     scores: Vec<Option<PieceScore>>,
     best: f32,
     unknown: f32,

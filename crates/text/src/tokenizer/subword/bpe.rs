@@ -1,144 +1,90 @@
-//! Learning byte-pair merges (Sennrich et al. 2016): the most frequent pair of neighbours becomes a
-//! symbol of its own, again and again.
+//! Learning byte-pair merges (Sennrich et al. 2016) with the trainer of the `tokenizers` library: the most
+//! frequent pair of neighbors becomes a symbol of its own, again and again.
 //!
-//! Ties go to the pair with the lower ids, so the outcome depends on the counts alone and never on
-//! the order of a hash map. Before: [`super::word_counts`]. After: [`super::model`].
+//! The trainer numbers the bytes in the order of the characters that spell them, and gives ties to the
+//! pair with the lower numbers. Here a byte is spelled by a character that sorts as the byte does, so what
+//! is learned depends on the counts alone. Before: [`super::word_counts`]. After: [`super::model`].
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::HashMap;
 
+use ahash::AHashMap;
+use compact_str::CompactString;
+use serde::Deserialize;
+use tokenizers::models::bpe::{BPE, BpeTrainer};
+
+use super::model::refused;
 use super::word_counts::WordCount;
+use crate::error::{Result, TextError};
 
-/// Two neighbouring symbols. Symbol `b < 256` is the byte `b`; symbol `256 + i` is merge `i`.
-pub(super) type Pair = (u32, u32);
+/// The bytes of two neighbors that become one symbol.
+pub(super) type Merge = (Box<[u8]>, Box<[u8]>);
 
 /// Up to `most` merges, in the order in which they are to be applied; fewer if no pair is left that
 /// occurs `min_frequency` times.
-pub(super) fn learn_merges(words: &[WordCount], most: usize, min_frequency: u64) -> Vec<Pair> {
-    let least = min_frequency.max(1);
-    let mut text = Text::new(words);
-    // One entry for each pair. All occurrences of a pair come into being at once, with the later of
-    // its two symbols, and from then on its count only falls. So an entry is at worst too high, and
-    // is put back with the true count when it reaches the top.
-    let mut queue: BinaryHeap<(u64, Reverse<Pair>)> = text
-        .counts
+pub(super) fn learn_merges(
+    words: &[WordCount],
+    most: usize,
+    min_frequency: u64,
+) -> Result<Vec<Merge>> {
+    check_counts(words)?;
+    let spelled = |word: &WordCount| word.bytes.iter().copied().map(character_of).collect();
+    let counts: AHashMap<CompactString, u64> = words
         .iter()
-        .map(|(pair, count)| (*count, Reverse(*pair)))
+        .map(|word| (spelled(word), word.count))
         .collect();
-    let mut merges = Vec::new();
-    while merges.len() < most {
-        let Some((count, Reverse(pair))) = queue.pop() else {
-            break;
-        };
-        let now = text.counts[&pair];
-        if now != count {
-            queue.push((now, Reverse(pair)));
-            continue;
-        }
-        if count < least {
-            break;
-        }
-        let symbol = FIRST_MERGE + merges.len() as u32;
-        merges.push(pair);
-        let new_pairs = text.merge(pair, symbol);
-        queue.extend(
-            new_pairs
-                .into_iter()
-                .map(|pair| (text.counts[&pair], Reverse(pair))),
-        );
-    }
-    merges
+    let trainer = BpeTrainer::builder()
+        .initial_alphabet((0..=255).map(character_of).collect())
+        .vocab_size(256 + most)
+        .min_frequency(min_frequency)
+        .show_progress(false)
+        .build();
+    let mut model = BPE::default();
+    trainer.do_train(&counts, &mut model).map_err(refused)?;
+    // The model shows its merges only in the form that it is written in.
+    let learned = serde_json::to_value(&model).and_then(serde_json::from_value);
+    let Learned { merges } = learned.map_err(|error| refused(error.into()))?;
+    let bytes = |part: &str| part.chars().map(byte_of).collect();
+    Ok(merges
+        .iter()
+        .map(|(left, right)| (bytes(left), bytes(right)))
+        .collect())
 }
 
-/// Symbols below this are bytes.
-const FIRST_MERGE: u32 = 256;
-
-/// The training text as words of symbols, with the counts of all neighbours kept up to date.
-struct Text {
-    words: Vec<(Vec<u32>, u64)>,
-    counts: HashMap<Pair, u64>,
-    /// The words that hold a pair, or once held it.
-    places: HashMap<Pair, Vec<usize>>,
+#[derive(Deserialize)]
+struct Learned {
+    merges: Vec<(String, String)>,
 }
 
-impl Text {
-    fn new(words: &[WordCount]) -> Self {
-        let words: Vec<(Vec<u32>, u64)> = words
-            .iter()
-            .map(|word| {
-                (
-                    word.bytes.iter().copied().map(u32::from).collect(),
-                    word.count,
-                )
-            })
-            .collect();
-        let mut text = Self {
-            words: Vec::new(),
-            counts: HashMap::new(),
-            places: HashMap::new(),
-        };
-        for (place, (symbols, count)) in words.iter().enumerate() {
-            for pair in neighbours(symbols) {
-                *text.counts.entry(pair).or_default() += count;
-                note(&mut text.places, pair, place);
-            }
+/// Refuses more text than the trainer, which counts in 32 bits, can count. No pair of symbols is more
+/// frequent than the two bytes where its symbols meet.
+fn check_counts(words: &[WordCount]) -> Result<()> {
+    let mut pairs: HashMap<&[u8], u64> = HashMap::new();
+    for word in words {
+        for pair in word.bytes.windows(2) {
+            *pairs.entry(pair).or_default() += word.count;
         }
-        text.words = words;
-        text
     }
-
-    /// Replaces a pair by a new symbol everywhere; gives the pairs that this brought into being.
-    fn merge(&mut self, pair: Pair, symbol: u32) -> HashSet<Pair> {
-        let mut new_pairs = HashSet::new();
-        for place in self.places.remove(&pair).unwrap_or_default() {
-            let (symbols, count) = &mut self.words[place];
-            let merged = replaced(symbols, pair, symbol);
-            for old in neighbours(symbols) {
-                if let Some(total) = self.counts.get_mut(&old) {
-                    *total -= *count;
-                }
-            }
-            for new in neighbours(&merged) {
-                *self.counts.entry(new).or_default() += *count;
-                if new.0 == symbol || new.1 == symbol {
-                    note(&mut self.places, new, place);
-                    new_pairs.insert(new);
-                }
-            }
-            *symbols = merged;
-        }
-        new_pairs
+    match pairs.values().max() {
+        Some(&count) if count > i32::MAX as u64 => Err(TextError::TooMuchText { count }),
+        _ => Ok(()),
     }
 }
 
-fn neighbours(symbols: &[u32]) -> impl Iterator<Item = Pair> + '_ {
-    symbols.windows(2).map(|window| (window[0], window[1]))
+/// Characters that need no escapes, in the order of the bytes.
+const FIRST_CHARACTER: u32 = 0x100;
+
+fn character_of(byte: u8) -> char {
+    char::from_u32(FIRST_CHARACTER + u32::from(byte)).expect("below the surrogates")
 }
 
-fn note(places: &mut HashMap<Pair, Vec<usize>>, pair: Pair, place: usize) {
-    let places = places.entry(pair).or_default();
-    if places.last() != Some(&place) {
-        places.push(place);
-    }
-}
-
-fn replaced(symbols: &[u32], pair: Pair, symbol: u32) -> Vec<u32> {
-    let mut merged = Vec::with_capacity(symbols.len());
-    let mut at = 0;
-    while at < symbols.len() {
-        if symbols[at] == pair.0 && symbols.get(at + 1) == Some(&pair.1) {
-            merged.push(symbol);
-            at += 2;
-        } else {
-            merged.push(symbols[at]);
-            at += 1;
-        }
-    }
-    merged
+fn byte_of(character: char) -> u8 {
+    (character as u32 - FIRST_CHARACTER) as u8
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -152,73 +98,54 @@ mod tests {
     }
 
     /// Merges by their spelling, such as `"he+n"`.
-    fn named(merges: &[Pair]) -> Vec<String> {
-        let mut spellings: Vec<String> =
-            (0..=255).map(|byte| char::from(byte).to_string()).collect();
-        let mut names = Vec::new();
-        for (left, right) in merges {
-            let (left, right) = (&spellings[*left as usize], &spellings[*right as usize]);
-            names.push(format!("{left}+{right}"));
-            spellings.push(format!("{left}{right}"));
-        }
-        names
+    fn learned(words: &[(&str, u64)], most: usize, min_frequency: u64) -> Vec<String> {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let merges = learn_merges(&counted(words), most, min_frequency).unwrap();
+        let name = |(left, right): &Merge| format!("{}+{}", text(left), text(right));
+        merges.iter().map(name).collect()
     }
 
     #[test]
     fn the_most_frequent_pair_is_merged_first() {
-        let words = counted(&[("hen", 4), ("ben", 3), ("he", 2)]);
+        let words = [("hen", 4), ("ben", 3), ("he", 2)];
         // e+n 7, h+e 6 (then 2), h+en 4, b+en 3, h+e 2.
-        assert_eq!(
-            named(&learn_merges(&words, 99, 1)),
-            ["e+n", "h+en", "b+en", "h+e"]
-        );
-        assert_eq!(named(&learn_merges(&words, 2, 1)), ["e+n", "h+en"]);
-        assert_eq!(named(&learn_merges(&words, 99, 3)), ["e+n", "h+en", "b+en"]);
+        assert_eq!(learned(&words, 99, 1), ["e+n", "h+en", "b+en", "h+e"]);
+        assert_eq!(learned(&words, 2, 1), ["e+n", "h+en"]);
+        assert_eq!(learned(&words, 99, 3), ["e+n", "h+en", "b+en"]);
     }
 
     #[test]
-    fn ties_go_to_the_lower_ids() {
-        let words = counted(&[("zy", 2), ("ab", 2), ("ba", 2)]);
-        assert_eq!(named(&learn_merges(&words, 99, 1)), ["a+b", "b+a", "z+y"]);
+    fn ties_go_to_the_lower_bytes() {
+        let words = [("zy", 2), ("ab", 2), (" z", 2), ("ba", 2)];
+        assert_eq!(learned(&words, 99, 1), [" +z", "a+b", "b+a", "z+y"]);
     }
 
     #[test]
     fn overlapping_pairs_are_counted_and_merged_from_the_left() {
         // In "aaa" the pair a+a occurs twice but only one merge fits.
-        assert_eq!(
-            named(&learn_merges(&counted(&[("aaa", 1)]), 99, 1)),
-            ["a+a", "aa+a"]
-        );
-        assert_eq!(replaced(&[1, 1, 1, 2, 1, 1], (1, 1), 9), [9, 1, 2, 9]);
+        assert_eq!(learned(&[("aaa", 1)], 99, 1), ["a+a", "aa+a"]);
+    }
+
+    #[test]
+    fn text_that_cannot_be_counted_is_refused() {
+        let most = i32::MAX as u64;
+        assert_eq!(learned(&[("ab", most)], 99, 1), ["a+b"]);
+        let error = learn_merges(&counted(&[("xab", most), ("ab", 1)]), 99, 1).unwrap_err();
+        assert!(error.to_string().contains("2147483648 times"), "{error}");
     }
 
     proptest! {
-        /// What the queue relies on, with runs of one letter as the hardest case.
+        /// Tokens must differ, with runs of one letter as the hardest case.
         #[test]
         fn no_pair_and_no_token_comes_twice(text in proptest::collection::vec("[ab]{1,12}", 1..12)) {
-            let words: Vec<(&str, u64)> = text.iter().map(|word| (word.as_str(), 1)).collect();
-            let names = named(&learn_merges(&counted(&words), 999, 1));
+            let unique: HashSet<&String> = text.iter().collect();
+            let words: Vec<(&str, u64)> = unique.iter().map(|word| (word.as_str(), 1)).collect();
+            let names = learned(&words, 999, 1);
             let tokens: HashSet<String> = names.iter().map(|name| name.replace('+', "")).collect();
             prop_assert_eq!(tokens.len(), names.len(), "{:?}", names);
             for word in text.iter().filter(|word| word.len() > 1) {
                 prop_assert!(tokens.contains(word), "{} is not among {:?}", word, names);
             }
         }
-    }
-
-    #[test]
-    fn counts_stay_true_while_merging() {
-        let mut text = Text::new(&counted(&[("abab", 2), ("aabb", 3), ("bab", 5)]));
-        let ab = (u32::from(b'a'), u32::from(b'b'));
-        assert_eq!(text.counts[&ab], 2 * 2 + 3 + 5);
-        text.merge(ab, 256);
-        let mut recounted: HashMap<Pair, u64> = HashMap::new();
-        for (symbols, count) in &text.words {
-            for pair in neighbours(symbols) {
-                *recounted.entry(pair).or_default() += count;
-            }
-        }
-        text.counts.retain(|_, count| *count > 0);
-        assert_eq!(text.counts, recounted);
     }
 }

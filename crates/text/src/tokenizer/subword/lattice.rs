@@ -1,5 +1,5 @@
-//! All ways to cut words into pieces, and the two questions that [`super::unigram`] asks of them:
-//! how often is each piece used on average, and how often when every word is cut at its best?
+//! All segmentations of words into pieces, and the two questions that [`super::unigram`] asks of them:
+//! how often is each piece used on average, and how often in the best segmentation of every word?
 //!
 //! Scores are natural logarithms of probabilities throughout, so that long words do not vanish.
 
@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use super::seeds::LONGEST;
 use super::word_counts::WordCount;
 
-/// The score of a piece that is no longer in use: it has probability zero.
-pub(super) const DROPPED: f64 = f64::NEG_INFINITY;
+/// The score of a piece that was pruned: it has probability zero.
+pub(super) const PRUNED: f64 = f64::NEG_INFINITY;
 
-/// Every way to cut every word.
+/// Every segmentation of every word.
 pub(super) struct Lattice {
     words: Vec<Word>,
     edges: Vec<Edge>,
@@ -55,7 +55,7 @@ impl Lattice {
         }
     }
 
-    /// How often each piece is used over all ways to cut, each weighted by its probability: the
+    /// How often each piece is used over all segmentations, each weighted by its probability: the
     /// forward-backward algorithm.
     pub(super) fn expected_counts(&self, scores: &[f64]) -> Vec<f64> {
         let mut expected = vec![0.0; scores.len()];
@@ -82,10 +82,10 @@ impl Lattice {
         expected
     }
 
-    /// How often each piece is used when every word is cut in its likeliest way.
+    /// How often each piece is used in the likeliest segmentation of every word.
     pub(super) fn best_counts(&self, scores: &[f64]) -> Vec<f64> {
         let mut counts = vec![0.0; scores.len()];
-        let mut best = BestCut::default();
+        let mut best = BestSegmentation::default();
         for (word, edges) in self.words_with_edges() {
             best.find(word.length, edges, scores);
             for piece in best.pieces() {
@@ -95,13 +95,13 @@ impl Lattice {
         counts
     }
 
-    /// Takes away the edges of dropped pieces, which would only cost time.
-    pub(super) fn forget_dropped(&mut self, scores: &[f64]) {
+    /// Removes the edges of pruned pieces, which would only cost time.
+    pub(super) fn remove_pruned(&mut self, scores: &[f64]) {
         let (mut at, mut kept) = (0, 0);
         for word in &mut self.words {
             for index in at..word.edges_end {
                 let edge = self.edges[index];
-                if scores[edge.piece as usize] != DROPPED {
+                if scores[edge.piece as usize] != PRUNED {
                     self.edges[kept] = edge;
                     kept += 1;
                 }
@@ -122,14 +122,14 @@ impl Lattice {
     }
 }
 
-/// The likeliest way to cut one word (Viterbi); one value serves many words.
+/// The likeliest segmentation of one word (Viterbi); one value serves many words.
 #[derive(Default)]
-pub(super) struct BestCut {
+pub(super) struct BestSegmentation {
     scores: Vec<f64>,
     last: Vec<Option<Edge>>,
 }
 
-impl BestCut {
+impl BestSegmentation {
     pub(super) fn find(&mut self, length: usize, edges: &[Edge], scores: &[f64]) {
         reset(&mut self.scores, length + 1, f64::NEG_INFINITY);
         reset(&mut self.last, length + 1, None);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn expected_counts_weigh_all_ways_to_cut() {
+    fn expected_counts_weigh_all_segmentations() {
         // "ab" is a,b with 0.4 * 0.3 = 0.12 or ab with 0.2, so 0.375 and 0.625 of each word.
         let lattice = lattice(&[("ab", 8)]);
         assert_close(
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn best_counts_take_the_likeliest_cut() {
+    fn best_counts_take_the_likeliest_segmentation() {
         let scores = scores([0.4, 0.3, 0.2, 0.1]);
         assert_close(
             &lattice(&[("ab", 8), ("ba", 2)]).best_counts(&scores),
@@ -237,12 +237,12 @@ mod tests {
     }
 
     #[test]
-    fn dropped_pieces_are_never_used() {
+    fn pruned_pieces_are_never_used() {
         let mut lattice = lattice(&[("ab", 8), ("ba", 2)]);
         let mut scores = scores([0.4, 0.3, 0.2, 0.1]);
-        scores[2] = DROPPED;
+        scores[2] = PRUNED;
         let with_edges = lattice.expected_counts(&scores);
-        lattice.forget_dropped(&scores);
+        lattice.remove_pruned(&scores);
         let without_edges = lattice.expected_counts(&scores);
         assert_eq!(with_edges, without_edges);
         assert_eq!(without_edges[2], 0.0);

@@ -1,11 +1,10 @@
 //! Subword tokenizers: byte-level BPE and Unigram, kept as a `tokenizer.json` of the `tokenizers`
 //! library.
 //!
-//! The library holds the BPE model and the file format. Three steps around it are our own. The cut
-//! into pre-tokens ([`bytes`]) is the library's cut, several times faster, and so is that of a
-//! pre-token by a Unigram model ([`unigram_model`]). Training ([`bpe`], [`unigram`]) gives the same
-//! file in every run, which the library's Unigram trainer does not, as it walks hash maps in random
-//! order; its BPE trainer learns the same merges as ours, more slowly.
+//! The library holds the BPE model, its trainer ([`bpe`]) and the file format. Three steps around it
+//! are our own. The cut into pre-tokens ([`bytes`]) is the library's cut, several times faster, and so
+//! is that of a pre-token by a Unigram model ([`unigram_model`]). Unigram training ([`unigram`]) gives
+//! the same file in every run; the library's does not, as it walks hash maps in random order.
 //!
 //! One space is put before the text and taken away again after decoding, so that a word is the same
 //! token at the start of a line as anywhere else.
@@ -27,6 +26,7 @@ use tokenizers::pre_tokenizers::PreTokenizerWrapper;
 use super::lowercased;
 use super::options::{TokenizerKind, TokenizerOptions};
 use super::vocabulary::Vocabulary;
+use super::word_ids::WordCounter;
 use crate::error::{Result, TextError};
 use crate::special::{BOS, EOS, PAD, SPECIALS, UNK};
 use bytes::{ALPHABET, bytes_of, pre_tokens, spell_into};
@@ -63,13 +63,13 @@ impl SubwordTokenizer {
             TokenizerKind::Unigram => {
                 model::from_pieces(&unigram::learn_pieces(&words, room, least))?
             }
-            _ => model::from_merges(&bpe::learn_merges(&words, room - ALPHABET.len(), least))?,
+            _ => model::from_merges(&bpe::learn_merges(&words, room - ALPHABET.len(), least)?)?,
         };
         let made = match model {
             ModelWrapper::Unigram(unigram) => {
                 Self::from_pieces(unigram.iter().cloned().collect(), options.lowercase)
             }
-            other => Self::from_library(model::with_surroundings(other, options.lowercase)),
+            other => Self::from_library(model::with_pipeline(other, options.lowercase)),
         };
         made.map_err(|problem| TextError::Library { problem })
     }
@@ -119,18 +119,22 @@ impl SubwordTokenizer {
                 let tokens = self.vocabulary.tokens().iter().cloned();
                 let pieces = tokens.zip(unigram.scores().iter().copied()).collect();
                 let model = model::from_spelled_pieces(pieces)?;
-                let library = model::with_surroundings(model, self.lowercase);
+                let library = model::with_pipeline(model, self.lowercase);
                 library.to_string(true).map_err(model::refused)
             }
         }
     }
 
     pub(super) fn encode(&self, text: &str) -> Vec<u32> {
-        self.encode_hiding(text, &mut || false)
+        self.encode_with_dropout(text, &mut || false)
     }
 
-    /// As [`Self::encode`] without the pieces that are hidden; only a Unigram model can do so.
-    pub(super) fn encode_hiding(&self, text: &str, hidden: &mut dyn FnMut() -> bool) -> Vec<u32> {
+    /// As [`Self::encode`] without the pieces that are dropped; only a Unigram model can do so.
+    pub(super) fn encode_with_dropout(
+        &self,
+        text: &str,
+        dropped: &mut dyn FnMut() -> bool,
+    ) -> Vec<u32> {
         if text.is_empty() {
             return Vec::new();
         }
@@ -139,7 +143,7 @@ impl SubwordTokenizer {
         let mut spelling = String::new();
         for pre_token in pre_tokens(&text) {
             match &self.model {
-                Model::Unigram(model) => model.cut(pre_token.as_bytes(), hidden, &mut ids),
+                Model::Unigram(model) => model.segment(pre_token.as_bytes(), dropped, &mut ids),
                 Model::Bpe(library) => {
                     spelling.clear();
                     spell_into(pre_token.as_bytes(), &mut spelling);
@@ -161,6 +165,15 @@ impl SubwordTokenizer {
             .collect();
         let text = String::from_utf8_lossy(&bytes);
         text.strip_prefix(' ').unwrap_or(&text).to_owned()
+    }
+
+    pub(super) fn word_ids(&self, ids: &[u32]) -> Vec<usize> {
+        let mut counter = WordCounter::default();
+        let word_id = |id: &u32| {
+            counter.push_bytes(self.bytes_of_id(*id));
+            counter.last_word()
+        };
+        ids.iter().map(word_id).collect()
     }
 
     /// How people see an id: `▁` for a space, `<0xE2>` for bytes that are no character.
@@ -252,7 +265,7 @@ fn checked(tokens: Vec<String>) -> std::result::Result<(Vocabulary, BytesOfIds),
     if let Some(byte) = missing_byte(&vocabulary) {
         return Err(format!("its vocabulary lacks the byte {byte:#04x}"));
     }
-    let bytes = stood_for(&vocabulary)?;
+    let bytes = bytes_by_id(&vocabulary)?;
     Ok((vocabulary, bytes))
 }
 
@@ -290,7 +303,7 @@ fn missing_byte(vocabulary: &Vocabulary) -> Option<usize> {
         .position(|byte| vocabulary.id(byte.encode_utf8(&mut [0; 4])).is_none())
 }
 
-fn stood_for(vocabulary: &Vocabulary) -> std::result::Result<Vec<Box<[u8]>>, String> {
+fn bytes_by_id(vocabulary: &Vocabulary) -> std::result::Result<Vec<Box<[u8]>>, String> {
     let bytes = |(id, token): (u32, &String)| match id {
         BOS | EOS | PAD => Ok(Box::default()),
         UNK => Ok(token.as_bytes().into()),

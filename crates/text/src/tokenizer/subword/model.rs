@@ -1,4 +1,4 @@
-//! What training learnt, as a model of the `tokenizers` library with all that its `tokenizer.json`
+//! What training learned, as a model of the `tokenizers` library with all that its `tokenizer.json`
 //! needs for other programs to cut text in the same way.
 
 use tokenizers::AddedToken;
@@ -10,26 +10,22 @@ use tokenizers::normalizers::{Lowercase, NormalizerWrapper};
 use tokenizers::pre_tokenizers::PreTokenizerWrapper;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 
-use super::bpe::Pair;
+use super::bpe::Merge;
 use super::bytes::{ALPHABET, spell};
 use super::unigram::Piece;
 use crate::error::{Result, TextError};
 use crate::special::{SPECIALS, UNK};
 
 /// A BPE model whose ids are the specials, the bytes, then one token for each merge.
-pub(super) fn from_merges(merges: &[Pair]) -> Result<ModelWrapper> {
-    let mut symbols: Vec<String> = ALPHABET.iter().map(char::to_string).collect();
-    let mut named = Vec::with_capacity(merges.len());
-    for &(left, right) in merges {
-        let (left, right) = (
-            symbols[left as usize].clone(),
-            symbols[right as usize].clone(),
-        );
-        symbols.push(format!("{left}{right}"));
-        named.push((left, right));
-    }
+pub(super) fn from_merges(merges: &[Merge]) -> Result<ModelWrapper> {
+    let named: Vec<(String, String)> = merges
+        .iter()
+        .map(|(left, right)| (spell(left), spell(right)))
+        .collect();
     let specials = SPECIALS.iter().map(|special| (*special).to_owned());
-    let vocab: Vocab = specials.chain(symbols).zip(0..).collect();
+    let bytes = ALPHABET.iter().map(char::to_string);
+    let merged = named.iter().map(|(left, right)| format!("{left}{right}"));
+    let vocab: Vocab = specials.chain(bytes).chain(merged).zip(0..).collect();
     let builder = BPE::builder()
         .vocab_and_merges(vocab, named)
         .unk_token(SPECIALS[UNK as usize].to_owned());
@@ -54,8 +50,8 @@ pub(super) fn from_spelled_pieces(vocab: Vec<(String, f64)>) -> Result<ModelWrap
         .map_err(refused)
 }
 
-/// The model with its surroundings: lowercasing, the cut into pre-tokens, the special tokens.
-pub(super) fn with_surroundings(model: ModelWrapper, lowercase: bool) -> tokenizers::Tokenizer {
+/// The model in its pipeline: lowercasing, the pre-tokenizer, the decoder, the special tokens.
+pub(super) fn with_pipeline(model: ModelWrapper, lowercase: bool) -> tokenizers::Tokenizer {
     let byte_level = ByteLevel::new(false, true, true);
     let mut library = tokenizers::Tokenizer::new(model);
     library.with_normalizer(lowercase.then_some(NormalizerWrapper::Lowercase(Lowercase)));

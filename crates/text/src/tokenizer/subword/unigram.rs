@@ -1,5 +1,5 @@
 //! Learning a unigram language model over subwords (Kudo 2018): start with far too many pieces,
-//! estimate their probabilities by expectation-maximisation, drop the pieces that the likelihood
+//! estimate their probabilities by expectation-maximization, prune the pieces that the likelihood
 //! needs least, and repeat until few enough remain.
 //!
 //! All sums run in one fixed order over sorted words, so the outcome is the same in every process.
@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use super::lattice::{BestCut, DROPPED, Lattice, add_edges};
+use super::lattice::{BestSegmentation, Lattice, PRUNED, add_edges};
 use super::seeds::{Seed, find_seeds};
 use super::word_counts::WordCount;
 
@@ -30,15 +30,15 @@ pub(super) fn learn_pieces(words: &[WordCount], most: usize, min_frequency: u64)
     loop {
         for _ in 0..ROUNDS {
             scores = estimate(&lattice.expected_counts(&scores));
-            lattice.forget_dropped(&scores);
+            lattice.remove_pruned(&scores);
         }
-        let left = scores.iter().filter(|score| **score != DROPPED).count();
+        let left = scores.iter().filter(|score| **score != PRUNED).count();
         if left <= enough {
             break;
         }
         let size = enough.max((left as f64 * SHRINK) as usize);
-        drop_least_useful(&mut scores, size, &lattice, &seeds, &ids);
-        lattice.forget_dropped(&scores);
+        prune(&mut scores, size, &lattice, &seeds, &ids);
+        lattice.remove_pruned(&scores);
     }
     drop(ids);
     finished(seeds, &scores, most)
@@ -51,14 +51,14 @@ const SEEDS: usize = 300_000;
 const ROUNDS: usize = 2;
 const SHRINK: f64 = 0.75;
 
-/// Pieces expected less often than this are dropped; bytes never are, and count this much.
+/// Pieces expected less often than this are pruned; bytes never are, and count this much.
 const LEAST_EXPECTED: f64 = 0.5;
 
 /// The first seeds are the bytes, which always stay.
 const BYTES: usize = 256;
 
 /// Scores from expected counts, with the digamma function where one would expect the logarithm: the
-/// variational estimate under a sparse prior, which favours few, frequent pieces.
+/// variational estimate under a sparse prior, which favors few, frequent pieces.
 fn estimate(expected: &[f64]) -> Vec<f64> {
     let count = |(piece, expected): (usize, &f64)| match *expected {
         enough if enough >= LEAST_EXPECTED => enough,
@@ -73,14 +73,14 @@ fn estimate(expected: &[f64]) -> Vec<f64> {
             if *count > 0.0 {
                 digamma(*count) - total
             } else {
-                DROPPED
+                PRUNED
             }
         })
         .collect()
 }
 
 /// Leaves the bytes and those pieces, `size` in all, whose removal would cost the most likelihood.
-fn drop_least_useful(
+fn prune(
     scores: &mut [f64],
     size: usize,
     lattice: &Lattice,
@@ -89,7 +89,7 @@ fn drop_least_useful(
 ) {
     let counts = lattice.best_counts(scores);
     let total: f64 = counts.iter().sum();
-    let (mut best, mut edges) = (BestCut::default(), Vec::new());
+    let (mut best, mut edges) = (BestSegmentation::default(), Vec::new());
     let mut losses: Vec<(f64, usize)> = Vec::new();
     for (piece, &count) in counts.iter().enumerate().skip(BYTES) {
         if count == 0.0 {
@@ -110,7 +110,7 @@ fn drop_least_useful(
     losses.sort_unstable_by(|(a, a_piece), (b, b_piece)| b.total_cmp(a).then(a_piece.cmp(b_piece)));
     losses.truncate(size.saturating_sub(BYTES));
     let mut kept = scores[..BYTES].to_vec();
-    kept.resize(scores.len(), DROPPED);
+    kept.resize(scores.len(), PRUNED);
     for (_, piece) in losses {
         kept[piece] = scores[piece];
     }
@@ -123,7 +123,7 @@ fn finished(seeds: Vec<Seed>, scores: &[f64], most: usize) -> Vec<Piece> {
     let pieces = seeds
         .into_iter()
         .zip(scores)
-        .filter(|(_, score)| **score != DROPPED);
+        .filter(|(_, score)| **score != PRUNED);
     let mut bytes: Vec<Piece> = pieces
         .map(|(seed, score)| Piece {
             bytes: seed.bytes,

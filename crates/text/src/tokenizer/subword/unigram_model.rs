@@ -1,8 +1,8 @@
-//! A Unigram tokenizer at work: reading its `tokenizer.json`, and the best way to cut a pre-token.
+//! A Unigram tokenizer at work: reading its `tokenizer.json`, and the best segmentation of a pre-token.
 //!
 //! The library that the file format comes from needs thirty megabytes and as many milliseconds for a
 //! vocabulary of 8,000 pieces (a hash map in every node of its trie), which is more than a whole
-//! small model. A flat trie over bytes gives the same cut, tested against the library, in less of
+//! small model. A flat trie over bytes gives the same result, tested against the library, in less of
 //! both. Training is in [`super::unigram`], writing in [`super::model`].
 
 use serde::Deserialize;
@@ -39,17 +39,22 @@ impl UnigramModel {
         &self.scores
     }
 
-    /// Appends the ids of the most probable cut. Of equal cuts the one found first stays, as in the
-    /// library. Every byte is a piece, so there is always one.
+    /// Appends the ids of the most probable segmentation. Of equal ones the one found first stays, as in
+    /// the library. Every byte is a piece, so there is always one.
     ///
-    /// At every place `hidden` is asked about every piece that fits there, and those that it hides
-    /// are not used; pieces of a single character are never hidden.
-    pub(super) fn cut(&self, text: &[u8], hidden: &mut dyn FnMut() -> bool, ids: &mut Vec<u32>) {
+    /// At every place `dropped` is asked about every piece that fits there, and those that it drops
+    /// are not used; pieces of a single character are never dropped.
+    pub(super) fn segment(
+        &self,
+        text: &[u8],
+        dropped: &mut dyn FnMut() -> bool,
+        ids: &mut Vec<u32>,
+    ) {
         let mut steps: Vec<Option<Step>> = vec![None; text.len() + 1];
         for start in 0..text.len() {
             let before = steps[start].map_or(0.0, |step| step.score);
             for (length, piece) in self.trie.prefixes(&text[start..]) {
-                if has_several_characters(&text[start..start + length]) && hidden() {
+                if has_several_characters(&text[start..start + length]) && dropped() {
                     continue;
                 }
                 let score = self.scores[piece as usize] + before;

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use super::bytes::pre_tokens;
+use crate::lines::is_blank;
 use crate::tokenizer::lowercased;
 
 /// A pre-token of the training text and how often it occurs.
@@ -20,7 +21,7 @@ pub(super) fn count_words(
 ) -> Vec<WordCount> {
     let mut counts: HashMap<Box<[u8]>, u64> = HashMap::new();
     let mut line = String::new();
-    for text in texts.filter(|text| !text.is_empty()) {
+    for text in texts.filter(|text| !is_blank(text)) {
         line.clear();
         line.push(' ');
         line.push_str(&lowercased(text, lowercase));

@@ -1,0 +1,69 @@
+//! Constraints: rules that look at the tokens so far and change the scores of the next one.
+//!
+//! [`Constraints`] are all rules for one sentence. A search applies them to each row of log-probabilities
+//! before it picks tokens, and knows nothing else about them; so a new rule touches no search.
+
+mod ngrams;
+mod prefix;
+mod suppressed;
+
+use std::fmt::Debug;
+
+pub use ngrams::NoRepeatedNgrams;
+
+use super::{LengthLimit, Request, SearchOptions};
+
+/// A rule for the next token.
+pub trait Constraint: Debug + Send + Sync {
+    /// Changes `log_probs`, one for each token of the vocabulary, of what may follow `tokens`: the target so
+    /// far, without `<s>`. Negative infinity forbids a token; what is above 0 counts as 0.
+    ///
+    /// Hypotheses branch and are dropped, so a rule keeps no state of its own: whatever it needs to know
+    /// is in `tokens`.
+    fn apply(&self, tokens: &[u32], log_probs: &mut [f32]);
+}
+
+/// All rules for one sentence.
+pub(super) struct Constraints<'a> {
+    request: &'a Request,
+    options: &'a SearchOptions,
+}
+
+impl<'a> Constraints<'a> {
+    pub fn new(request: &'a Request, options: &'a SearchOptions) -> Self {
+        Self { request, options }
+    }
+
+    /// The most tokens that the target may have, `</s>` included.
+    pub fn max_length(&self) -> usize {
+        let limit: LengthLimit = self.request.max_length.unwrap_or(self.options.max_length);
+        limit.tokens_after(self.request.prefix.len(), self.request.source.len())
+    }
+
+    /// Whether [`Constraints::apply`] looks at the tokens, and not only at their number.
+    pub fn need_tokens(&self) -> bool {
+        self.options.no_repeat_ngram.is_some() || !self.request.constraints.is_empty()
+    }
+
+    /// Applies the rules for the token after `length` others. `tokens` are these, if they are needed.
+    /// Within the prefix no other rule counts.
+    pub fn apply(&self, length: usize, tokens: &[u32], log_probs: &mut [f32]) {
+        if let Some(&token) = self.request.prefix.get(length) {
+            return prefix::force(token, log_probs);
+        }
+        suppressed::suppress(length, self.options.min_length, log_probs);
+        if let Some(n) = self.options.no_repeat_ngram {
+            NoRepeatedNgrams(n).apply(tokens, log_probs);
+        }
+        for constraint in &self.request.constraints {
+            constraint.apply(tokens, log_probs);
+        }
+    }
+}
+
+/// Forbids a token; one beyond the vocabulary is forbidden anyway.
+fn forbid(token: u32, log_probs: &mut [f32]) {
+    if let Some(log_prob) = log_probs.get_mut(token as usize) {
+        *log_prob = f32::NEG_INFINITY;
+    }
+}

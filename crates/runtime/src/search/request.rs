@@ -1,0 +1,31 @@
+//! One sentence that is to be translated: everything that search must know about it alone.
+//!
+//! [`super::SearchOptions`] says how to search for all sentences of a call.
+
+use std::sync::Arc;
+
+use super::{Constraint, LengthLimit};
+
+/// One sentence to search a translation for.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// The source tokens; the last one is `</s>`.
+    pub source: Vec<u32>,
+    /// The tokens that every hypothesis must start with. They are part of the hypothesis, and their
+    /// log-probabilities are part of its own.
+    pub prefix: Vec<u32>,
+    /// The longest target, if not that of the [`super::SearchOptions`].
+    pub max_length: Option<LengthLimit>,
+    /// Rules for this sentence, besides those of the [`super::SearchOptions`].
+    pub constraints: Vec<Arc<dyn Constraint>>,
+}
+
+impl Request {
+    /// A source without a prefix, limits or constraints of its own.
+    pub fn new(source: Vec<u32>) -> Self {
+        Self {
+            source,
+            ..Self::default()
+        }
+    }
+}

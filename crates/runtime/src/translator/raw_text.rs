@@ -1,0 +1,374 @@
+//! Raw text to sentences that a model knows, and their translations to lines again.
+//!
+//! ```text
+//! line --split--> sentences --hide--> marks --fold--> model --unfold--> --restore--> --join--> line
+//! ```
+//!
+//! A model is trained on single sentences. A line of raw text may hold several, with web addresses and emoji
+//! in them (`attentive_text::keep`), or SHOUT. The [`super::Translator`] comes here if
+//! [`super::Lines::RawText`] says so, and translates the sentences of all lines together.
+
+use attentive_text::keep::{self, Hidden, MARKS};
+use attentive_text::lines::is_blank;
+use attentive_text::sentences::{self, Sentence};
+
+use super::source::{Line, WithPrefix};
+use super::translation::{Alternative, Translation};
+use crate::search::Finish;
+
+/// One translation for each line; `whole` translates sentences. Where `alignments` are wanted, copied
+/// words are aligned with themselves.
+pub(super) fn translate<L: Line>(
+    lines: &[L],
+    alignments: bool,
+    whole: impl FnOnce(&[WithPrefix]) -> Vec<Translation>,
+) -> Vec<Translation> {
+    let lines: Vec<Vec<Segment>> = lines.iter().map(segment).collect();
+    let sentences: Vec<WithPrefix> = lines
+        .iter()
+        .flatten()
+        .filter_map(Segment::prepared)
+        .collect();
+    let mut answers = whole(&sentences).into_iter();
+    let mut answered = |segments: &Vec<Segment>| {
+        let parts = segments.iter().map(|segment| match &segment.work {
+            Work::Copy => Part::copied(segment.sentence.text, alignments),
+            Work::Translate(prepared) => {
+                // As many answers as questions: that is what `whole` promises.
+                let answer = answers.next().unwrap_or_else(Translation::empty);
+                Part::translated(prepared, answer)
+            }
+        });
+        let parts: Vec<Part> = parts.collect();
+        join(segments, &parts)
+    };
+    lines.iter().map(&mut answered).collect()
+}
+
+/// A sentence of a line, and what is to be done with it.
+struct Segment<'a> {
+    sentence: Sentence<'a>,
+    work: Work,
+}
+
+enum Work {
+    /// There is nothing to translate in it: numbers, signs, what is kept anyway.
+    Copy,
+    Translate(Prepared),
+}
+
+/// What a model is prepared about a sentence, and how its answer is read.
+struct Prepared {
+    hidden: Hidden,
+    case: Case,
+    prefix: String,
+}
+
+/// How a sentence is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Case {
+    AsItIs,
+    /// IN CAPITALS, which a model has hardly ever seen: it gets lowercase letters instead.
+    Capitals,
+}
+
+/// The segments of a line; none if the line is blank.
+fn segment<L: Line>(line: &L) -> Vec<Segment<'_>> {
+    if is_blank(line.text()) {
+        return Vec::new();
+    }
+    let mut prefix = line.prefix().trim();
+    let segments = sentences::split(line.text()).into_iter().map(|sentence| {
+        let hidden = keep::hide(sentence.text);
+        let has_words = hidden.text.chars().any(char::is_alphabetic);
+        // The translation must start with the prefix, so the first sentence is translated then.
+        let has_prefix = !prefix.is_empty() && !sentence.text.is_empty();
+        let work = if has_words || has_prefix {
+            Work::Translate(Prepared {
+                case: Case::of(&hidden.text),
+                hidden,
+                prefix: std::mem::take(&mut prefix).to_owned(),
+            })
+        } else {
+            Work::Copy
+        };
+        Segment { sentence, work }
+    });
+    segments.collect()
+}
+
+impl Segment<'_> {
+    /// What the model gets to see.
+    fn prepared(&self) -> Option<WithPrefix> {
+        let Work::Translate(prepared) = &self.work else {
+            return None;
+        };
+        Some(WithPrefix {
+            text: prepared.case.fold(&prepared.hidden.text),
+            prefix: prepared.prefix.clone(),
+        })
+    }
+}
+
+impl Case {
+    /// Capitals are capitals if there is more than one word of them, or a word that is no
+    /// abbreviation: NATO is a pity, but `OK` and `EU` stay.
+    fn of(text: &str) -> Self {
+        let word = |word: &&str| word.chars().any(char::is_alphabetic);
+        let words = text.split_whitespace().filter(word).count();
+        let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+        // `ß` has no capital on most keyboards: GROßE STRAßE.
+        let lowercase = text.chars().any(|c| c.is_lowercase() && c != 'ß');
+        let capital = text.chars().any(char::is_uppercase);
+        if capital && !lowercase && (words > 1 || letters >= 4) {
+            Self::Capitals
+        } else {
+            Self::AsItIs
+        }
+    }
+
+    fn fold(self, text: &str) -> String {
+        if self == Self::AsItIs {
+            return text.to_owned();
+        }
+        let lowercase = text.to_lowercase();
+        match lowercase.char_indices().find(|(_, c)| c.is_alphabetic()) {
+            Some((at, first)) => {
+                let (before, rest) = (&lowercase[..at], &lowercase[at + first.len_utf8()..]);
+                format!("{before}{}{rest}", first.to_uppercase())
+            }
+            None => lowercase,
+        }
+    }
+
+    /// The translation of what was folded; the prefix stays as it was given.
+    fn unfold(self, text: &str, prefix: &str) -> String {
+        match self {
+            Self::AsItIs => text.to_owned(),
+            Self::Capitals => match text.strip_prefix(prefix) {
+                Some(rest) => format!("{prefix}{}", rest.to_uppercase()),
+                None => text.to_uppercase(),
+            },
+        }
+    }
+}
+
+impl Prepared {
+    /// Links between words with marks become links between words without: something hidden may have
+    /// several words, and a mark that the model made up has none.
+    fn restore_links(&self, links: &mut [(usize, usize)], answer: &str) {
+        let items = self.hidden.items();
+        if items.is_empty() {
+            return;
+        }
+        let (src, tgt) = (
+            word_positions(&self.hidden.text, items),
+            word_positions(answer, items),
+        );
+        for (src_word, tgt_word) in links {
+            *src_word = src.get(*src_word).copied().unwrap_or(*src_word);
+            *tgt_word = tgt.get(*tgt_word).copied().unwrap_or(*tgt_word);
+        }
+    }
+}
+
+/// For each word of a text with marks the number that it, or its first part, has without.
+fn word_positions(text: &str, items: &[String]) -> Vec<usize> {
+    let mut waiting: Vec<Option<&String>> = items.iter().map(Some).collect();
+    let mut unmarked = |c: char| match MARKS.iter().position(|mark| *mark == c) {
+        Some(index) => {
+            let item = waiting.get_mut(index).and_then(Option::take);
+            item.cloned().unwrap_or_default()
+        }
+        None => c.to_string(),
+    };
+    let mut next = 0;
+    let place = |word: &str| {
+        let word: String = word.chars().map(&mut unmarked).collect();
+        let words = word.split_whitespace().count();
+        next += words;
+        next.saturating_sub(words.max(1))
+    };
+    text.split_whitespace().map(place).collect()
+}
+
+/// What became of a sentence.
+struct Part {
+    /// Best first, and at least one.
+    ranked: Vec<Alternative>,
+    /// The answer of the model, without its texts; nothing if there was none.
+    notes: Option<Translation>,
+}
+
+impl Part {
+    fn copied(text: &str, alignments: bool) -> Self {
+        let words = text.split_whitespace().count();
+        Self {
+            ranked: vec![Alternative {
+                text: text.to_owned(),
+                alignment: alignments.then(|| (0..words).map(|word| (word, word)).collect()),
+                ..Alternative::empty()
+            }],
+            notes: None,
+        }
+    }
+
+    fn translated(prepared: &Prepared, mut answer: Translation) -> Self {
+        let mut ranked = vec![answer.take_best()];
+        ranked.append(&mut answer.alternatives);
+        for Alternative {
+            text, alignment, ..
+        } in &mut ranked
+        {
+            if let Some(links) = alignment {
+                prepared.restore_links(links, text);
+            }
+            let unfolded = prepared.case.unfold(text, &prepared.prefix);
+            *text = prepared.hidden.restore(&unfolded);
+        }
+        Self {
+            ranked,
+            notes: Some(answer),
+        }
+    }
+
+    /// The alternative of this rank, or the last one there is.
+    fn ranked(&self, rank: usize) -> &Alternative {
+        &self.ranked[rank.min(self.ranked.len() - 1)]
+    }
+}
+
+/// A line out of its sentences. Its n-th alternative consists of their n-th alternatives, so that the
+/// best come first again.
+fn join(segments: &[Segment<'_>], parts: &[Part]) -> Translation {
+    let ranks = parts.iter().map(|part| part.ranked.len()).max();
+    let mut ranked = (0..ranks.unwrap_or(0)).map(|rank| joined(segments, parts, rank));
+    let Some(best) = ranked.next() else {
+        return Translation::empty();
+    };
+    let notes = || parts.iter().filter_map(|part| part.notes.as_ref());
+    Translation {
+        alternatives: ranked.collect(),
+        truncated: notes()
+            .filter_map(|notes| notes.truncated)
+            .reduce(|a, b| a + b),
+        unknown: notes().map(|notes| notes.unknown).sum(),
+        repetition_blocked: notes().any(|notes| notes.repetition_blocked),
+        ..best.into()
+    }
+}
+
+/// The alternatives of one rank, one after the other, with the gaps of the line between them.
+///
+/// Probabilities of sentences multiply, so their logarithms add up. The score, however, is the mean over
+/// the sentences that were translated: it is normalized by length, and two sentences are no worse
+/// than one.
+fn joined(segments: &[Segment<'_>], parts: &[Part], rank: usize) -> Alternative {
+    let mut source = String::new();
+    let mut line = Alternative::empty();
+    let mut links = Some(Vec::new());
+    let mut translated = 0;
+    for (Segment { sentence, .. }, part) in segments.iter().zip(parts) {
+        let found = part.ranked(rank);
+        let (src, tgt) = (next_word(&source), next_word(&line.text));
+        match &found.alignment {
+            Some(own) => links
+                .iter_mut()
+                .for_each(|links| links.extend(own.iter().map(|(s, t)| (s + src, t + tgt)))),
+            None => links = None,
+        }
+        for text in [(&mut source, sentence.text), (&mut line.text, &found.text)] {
+            text.0.push_str(text.1);
+            text.0.push_str(sentence.gap);
+        }
+        translated += usize::from(part.notes.is_some());
+        line.score += found.score;
+        line.log_prob += found.log_prob;
+        if line.finished == Finish::EndOfSentence {
+            line.finished = found.finished;
+        }
+        if let Some(tokens) = &found.tokens {
+            line.tokens.get_or_insert_default().extend(tokens.clone());
+        }
+    }
+    line.score /= translated.max(1) as f64;
+    line.alignment = links;
+    line
+}
+
+/// The number of the word that begins, or goes on, behind this text.
+fn next_word(text: &str) -> usize {
+    let within = text.chars().next_back().is_some_and(|c| !c.is_whitespace());
+    text.split_whitespace().count() - usize::from(within)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `whole` answers: the same text with links from each word to itself.
+    fn echo(sentences: &[WithPrefix]) -> Vec<Translation> {
+        let answer = |sentence: &WithPrefix| {
+            let words = sentence.text.split_whitespace().count();
+            Translation {
+                text: sentence.text.clone(),
+                alignment: Some((0..words).map(|word| (word, word)).collect()),
+                ..Translation::empty()
+            }
+        };
+        sentences.iter().map(answer).collect()
+    }
+
+    #[test]
+    fn links_lead_to_the_words_of_the_line_also_where_something_was_hidden() {
+        let line = "Nimm `cargo run --bin x` dafür. Und <a href=\"x\" id=\"y\">das</a> auch!";
+        let found = &translate(&[line], true, echo)[0];
+        assert_eq!(found.text, line);
+        let links = found.alignment.as_deref().unwrap_or_default();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let linked: Vec<&str> = links.iter().map(|&(src, _)| words[src]).collect();
+        let expected = ["Nimm", "`cargo", "dafür.", "Und", "<a", "auch!"];
+        assert_eq!(linked, expected, "{links:?}");
+        assert!(links.iter().all(|(src, tgt)| src == tgt), "{links:?}");
+    }
+
+    #[test]
+    fn a_mark_that_was_made_up_has_no_place_of_its_own() {
+        let items = ["a b".to_owned(), "c".to_owned()];
+        assert_eq!(
+            word_positions("x \u{E000} \u{E000} y \u{E001}. z", &items),
+            [0, 1, 2, 3, 4, 5]
+        );
+        assert_eq!(word_positions("\u{E005} x", &items), [0, 0]);
+    }
+
+    #[test]
+    fn a_sentence_goes_on_in_the_word_before_it_if_there_is_no_gap() {
+        assert_eq!(
+            ["", "a", "a b", "a b ", " "].map(next_word),
+            [0, 0, 1, 2, 0]
+        );
+    }
+
+    #[test]
+    fn capitals_are_more_than_an_abbreviation() {
+        for (text, capitals) in [
+            ("GUTEN MORGEN", true),
+            ("HALLO!", true),
+            ("GROßE STRAßE", true),
+            ("I AM 5.", true),
+            ("USA", false),
+            ("A 5", false),
+            ("Guten MORGEN", false),
+            ("日本語です", false),
+            ("", false),
+        ] {
+            assert_eq!(Case::of(text) == Case::Capitals, capitals, "{text}");
+        }
+        assert_eq!(
+            Case::Capitals.fold("\"ÄRGER MIT EUCH\""),
+            "\"Ärger mit euch\""
+        );
+        assert_eq!(Case::Capitals.unfold("Das große", "Das"), "Das GROSSE");
+    }
+}

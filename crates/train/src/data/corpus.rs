@@ -1,0 +1,650 @@
+//! Text files (or a synthetic task) -> encoded sentence pairs.
+//!
+//! [`CorpusText::read`] reads what the recipe names and takes its fingerprint,
+//! [`CorpusText::train_tokenizers`] learns the vocabularies, [`CorpusText::encode`] turns every line
+//! into numbers and reports what was left out. The pairs go to [`crate::data::batches`].
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use attentive_model::directory::Tokenizers;
+use attentive_text::lines::{is_blank, read_lines};
+use attentive_text::parallel::ParallelCorpus;
+use attentive_text::special::{UNK, source_ids, target_ids};
+use attentive_text::tokenizer::Tokenizer;
+use rayon::prelude::*;
+
+use crate::data::fingerprint::CorpusFingerprint;
+use crate::data::random::SplitMix64;
+use crate::data::synthetic;
+use crate::error::{Result, TrainError};
+use crate::recipe::Recipe;
+
+/// A sentence pair as numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// Source tokens and `</s>`.
+    pub src: Vec<u32>,
+    /// `<s>`, target tokens, `</s>`.
+    pub tgt: Vec<u32>,
+}
+
+/// Everything that the recipe's `[data]` names, as text.
+#[derive(Debug, Clone)]
+pub struct CorpusText {
+    /// Training lines.
+    pub train: ParallelCorpus,
+    /// Validation lines; without validation data, none.
+    pub val: ParallelCorpus,
+    /// Source lines that only the vocabulary is counted over.
+    pub vocab_src: Vec<String>,
+    /// Target lines that only the vocabulary is counted over.
+    pub vocab_tgt: Vec<String>,
+    /// Tells this text from any other.
+    pub fingerprint: CorpusFingerprint,
+}
+
+/// The sentence pairs of a run as numbers.
+#[derive(Debug, Clone)]
+pub struct Corpus {
+    /// Training pairs as they stand in the files; see [`Corpus::of_epoch`].
+    pub train: Arc<Vec<Pair>>,
+    /// Training lines, if they take other forms in every epoch.
+    train_text: Option<ParallelCorpus>,
+    /// Validation pairs.
+    pub val: Vec<Pair>,
+    /// Source lines of *all* validation pairs: BLEU leaves nothing out.
+    pub val_src: Vec<String>,
+    /// Target lines of all validation pairs.
+    pub val_tgt: Vec<String>,
+    /// What became of the training lines.
+    pub train_report: Report,
+    /// What became of the validation lines.
+    pub val_report: Report,
+    /// Tells the text from any other.
+    pub fingerprint: CorpusFingerprint,
+}
+
+/// What became of the lines of a corpus.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Pairs read.
+    pub read: usize,
+    /// Pairs left out because a side was empty.
+    pub empty: usize,
+    /// Pairs left out because a side had more than `data.max_length` tokens.
+    pub too_long: usize,
+    /// The first pair that was too long, counted from 1 over all files, and its longer side's tokens.
+    pub first_too_long: Option<(usize, usize)>,
+    /// Source tokens kept, `</s>` included.
+    pub src_tokens: usize,
+    /// Target tokens kept, `</s>` included.
+    pub tgt_tokens: usize,
+    /// Source tokens kept that are `<unk>`.
+    pub src_unknown: usize,
+    /// Target tokens kept that are `<unk>`.
+    pub tgt_unknown: usize,
+}
+
+impl CorpusText {
+    /// Reads every file of the recipe, or makes up its synthetic task.
+    pub fn read(recipe: &Recipe) -> Result<Self> {
+        let data = &recipe.data;
+        let mut text = CorpusText {
+            train: ParallelCorpus {
+                src: Vec::new(),
+                tgt: Vec::new(),
+            },
+            val: ParallelCorpus {
+                src: Vec::new(),
+                tgt: Vec::new(),
+            },
+            vocab_src: Vec::new(),
+            vocab_tgt: Vec::new(),
+            fingerprint: CorpusFingerprint::default(),
+        };
+        if let Some(settings) = &data.synthetic {
+            let task = synthetic::generate(settings);
+            (text.train.src, text.train.tgt) = task.train.into_iter().unzip();
+            (text.val.src, text.val.tgt) = task.val.into_iter().unzip();
+            text.fingerprint
+                .add("data.synthetic", "training source", &text.train.src);
+            text.fingerprint
+                .add("data.synthetic", "training target", &text.train.tgt);
+            text.fingerprint
+                .add("data.synthetic", "validation source", &text.val.src);
+            text.fingerprint
+                .add("data.synthetic", "validation target", &text.val.tgt);
+            return Ok(text);
+        }
+        refuse_missing_files(recipe)?;
+        let print = &mut text.fingerprint;
+        for (src, tgt) in data.src.iter().zip(&data.tgt) {
+            let paths = data.paths(&[src.clone(), tgt.clone()]);
+            append(
+                &mut text.train,
+                read_pair(&paths, [src, tgt], "training", print)?,
+            );
+        }
+        for (src, tgt) in data.val_src.iter().zip(&data.val_tgt) {
+            let paths = data.paths(&[src.clone(), tgt.clone()]);
+            append(
+                &mut text.val,
+                read_pair(&paths, [src, tgt], "validation", print)?,
+            );
+        }
+        let more = [
+            (&data.vocab_src, &mut text.vocab_src, "vocabulary source"),
+            (&data.vocab_tgt, &mut text.vocab_tgt, "vocabulary target"),
+        ];
+        for (files, lines, role) in more {
+            for (file, path) in files.iter().zip(data.paths(files)) {
+                let read = read_lines(&path)?;
+                print.add(file, role, &read);
+                lines.extend(read);
+            }
+        }
+        Ok(text)
+    }
+
+    /// Learns the recipe's vocabularies from the training lines and the extra vocabulary lines.
+    pub fn train_tokenizers(&self, recipe: &Recipe) -> Result<Tokenizers> {
+        let options = recipe.tokenizer.options();
+        let src = || {
+            self.train
+                .src
+                .iter()
+                .chain(&self.vocab_src)
+                .map(String::as_str)
+        };
+        let tgt = || {
+            self.train
+                .tgt
+                .iter()
+                .chain(&self.vocab_tgt)
+                .map(String::as_str)
+        };
+        if recipe.tokenizer.shared {
+            let shared = Tokenizer::train(&options, &mut src().chain(tgt()))?;
+            return Ok(Tokenizers::shared(shared));
+        }
+        let src = Tokenizer::train(&options, &mut src())?;
+        let tgt = Tokenizer::train(&options, &mut tgt())?;
+        Ok(Tokenizers { src, tgt })
+    }
+
+    /// Turns every line into numbers; pairs with an empty or too long side are left out and counted.
+    pub fn encode(self, recipe: &Recipe, tokenizers: &Tokenizers) -> Result<Corpus> {
+        let longest = recipe.data.max_length;
+        let as_it_is =
+            |_, src: &str, tgt: &str| (tokenizers.src.encode(src), tokenizers.tgt.encode(tgt));
+        let (train, train_report) = encode(&self.train, longest, as_it_is);
+        let (val, val_report) = encode(&self.val, longest, as_it_is);
+        let checks = [
+            (&train, &train_report, "training"),
+            (&val, &val_report, "validation"),
+        ];
+        for (pairs, report, role) in checks {
+            if pairs.is_empty() && report.read > 0 {
+                return Err(TrainError::NothingLeft {
+                    role,
+                    report: report.clone(),
+                    longest,
+                });
+            }
+        }
+        let varies = !recipe.augmentation.is_off();
+        Ok(Corpus {
+            train: Arc::new(train),
+            train_text: varies.then_some(self.train),
+            val,
+            val_src: self.val.src,
+            val_tgt: self.val.tgt,
+            train_report,
+            val_report,
+            fingerprint: self.fingerprint,
+        })
+    }
+}
+
+impl Corpus {
+    /// The training pairs as an epoch sees them: always the same, unless the recipe's
+    /// `[augmentation]` gives the lines other forms in every epoch.
+    pub fn of_epoch(&self, recipe: &Recipe, tokenizers: &Tokenizers, epoch: u64) -> Arc<Vec<Pair>> {
+        let Some(text) = &self.train_text else {
+            return self.train.clone();
+        };
+        let (augmentation, seed) = (&recipe.augmentation, recipe.training.seed);
+        let form = |line: usize, src: &str, tgt: &str| {
+            let mut random = SplitMix64::new(&[seed, epoch, line as u64]);
+            let (src, tgt) = augmentation.vary(src, tgt, &mut random);
+            (
+                augmentation.encode(&tokenizers.src, &src, &mut random),
+                augmentation.encode(&tokenizers.tgt, &tgt, &mut random),
+            )
+        };
+        // What is too long in its new form is missing in this epoch only, and not worth a report.
+        Arc::new(encode(text, recipe.data.max_length, form).0)
+    }
+}
+
+impl std::fmt::Display for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let kept = self.read - self.empty - self.too_long;
+        let (src, tgt) = (self.src_tokens, self.tgt_tokens);
+        write!(
+            f,
+            "{kept} of {} pairs, {src} source and {tgt} target tokens",
+            self.read
+        )?;
+        if self.empty > 0 {
+            write!(f, "; {} left out with an empty side", self.empty)?;
+        }
+        if let Some((line, tokens)) = self.first_too_long {
+            write!(
+                f,
+                "; {} left out as too long, first pair {line} with {tokens} tokens",
+                self.too_long
+            )?;
+        }
+        if self.src_unknown + self.tgt_unknown > 0 {
+            let share = |part: usize, whole: usize| 100.0 * part as f64 / whole.max(1) as f64;
+            let (src, tgt) = (share(self.src_unknown, src), share(self.tgt_unknown, tgt));
+            write!(
+                f,
+                "; <unk> is {src:.1}% of the source and {tgt:.1}% of the target"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// A user with a wrong `data.dir` should hear so once, not once per file.
+fn refuse_missing_files(recipe: &Recipe) -> Result<()> {
+    let data = &recipe.data;
+    let lists = [
+        &data.src,
+        &data.tgt,
+        &data.val_src,
+        &data.val_tgt,
+        &data.vocab_src,
+        &data.vocab_tgt,
+    ];
+    let mut missing: Vec<PathBuf> = lists
+        .into_iter()
+        .flat_map(|files| data.paths(files))
+        .filter(|path| !path.exists())
+        .collect();
+    missing.dedup();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(TrainError::MissingFiles {
+        missing,
+        dir: data.dir.clone(),
+    })
+}
+
+fn read_pair(
+    paths: &[PathBuf],
+    names: [&str; 2],
+    role: &str,
+    print: &mut CorpusFingerprint,
+) -> Result<ParallelCorpus> {
+    let read = ParallelCorpus::read(&paths[..1], &paths[1..])?;
+    print.add(names[0], &format!("{role} source"), &read.src);
+    print.add(names[1], &format!("{role} target"), &read.tgt);
+    Ok(read)
+}
+
+fn append(corpus: &mut ParallelCorpus, more: ParallelCorpus) {
+    corpus.src.extend(more.src);
+    corpus.tgt.extend(more.tgt);
+}
+
+/// Encodes every pair of lines with `tokens`, which is given their number, too.
+fn encode(
+    text: &ParallelCorpus,
+    longest: usize,
+    tokens: impl Fn(usize, &str, &str) -> (Vec<u32>, Vec<u32>) + Sync,
+) -> (Vec<Pair>, Report) {
+    let encoded: Vec<(Vec<u32>, Vec<u32>)> = text
+        .src
+        .par_iter()
+        .zip(&text.tgt)
+        .enumerate()
+        .map(|(line, (src, tgt))| {
+            if is_blank(src) || is_blank(tgt) {
+                return Default::default();
+            }
+            tokens(line, src, tgt)
+        })
+        .collect();
+    let mut report = Report {
+        read: encoded.len(),
+        ..Report::default()
+    };
+    let mut pairs = Vec::with_capacity(encoded.len());
+    for (index, (src, tgt)) in encoded.into_iter().enumerate() {
+        if src.is_empty() || tgt.is_empty() {
+            report.empty += 1;
+            continue;
+        }
+        let longer = src.len().max(tgt.len());
+        if longer > longest {
+            report.too_long += 1;
+            report.first_too_long.get_or_insert((index + 1, longer));
+            continue;
+        }
+        let unknown = |tokens: &[u32]| tokens.iter().filter(|&&token| token == UNK).count();
+        report.src_unknown += unknown(&src);
+        report.tgt_unknown += unknown(&tgt);
+        report.src_tokens += src.len() + 1;
+        report.tgt_tokens += tgt.len() + 1;
+        pairs.push(Pair {
+            src: source_ids(src),
+            tgt: target_ids(&tgt),
+        });
+    }
+    (pairs, report)
+}
+
+#[cfg(test)]
+mod tests {
+    use attentive_text::special::{BOS, EOS};
+
+    use super::*;
+
+    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            std::fs::write(dir.path().join(name), text).unwrap();
+        }
+        dir
+    }
+
+    /// A word-level recipe on `a.de` and `a.en` of the folder.
+    fn recipe(dir: &tempfile::TempDir, overrides: &[&str]) -> Recipe {
+        let text = format!(
+            "[data]\ndir = {:?}\nsrc = \"a.de\"\ntgt = \"a.en\"\n[tokenizer]\nkind = \"word\"\n\
+             vocab_size = 0\nmin_frequency = 1\nshared = false\n",
+            dir.path()
+        );
+        let overrides: Vec<String> = overrides.iter().map(|text| text.to_string()).collect();
+        Recipe::from_toml_str("test", &text, &overrides).unwrap()
+    }
+
+    fn load(recipe: &Recipe) -> (Tokenizers, Corpus) {
+        let text = CorpusText::read(recipe).unwrap();
+        let tokenizers = text.train_tokenizers(recipe).unwrap();
+        let corpus = text.encode(recipe, &tokenizers).unwrap();
+        (tokenizers, corpus)
+    }
+
+    #[test]
+    fn sources_end_in_eos_and_targets_stand_between_bos_and_eos() {
+        let dir = folder(&[
+            ("a.de", "ein Hund\neine Katze\n"),
+            ("a.en", "a dog\na cat\n"),
+        ]);
+        let (tokenizers, corpus) = load(&recipe(&dir, &[]));
+        assert_eq!(corpus.train.len(), 2);
+        let [first, _] = &corpus.train[..] else {
+            panic!()
+        };
+        assert_eq!((first.src.len(), first.tgt.len()), (3, 4));
+        assert_eq!((first.src[2], first.tgt[0], first.tgt[3]), (EOS, BOS, EOS));
+        assert_eq!(tokenizers.src.decode(&first.src), "ein Hund");
+        assert_eq!(tokenizers.tgt.decode(&first.tgt), "a dog");
+        assert_eq!(
+            (
+                corpus.train_report.src_tokens,
+                corpus.train_report.tgt_tokens
+            ),
+            (6, 6)
+        );
+    }
+
+    #[test]
+    fn empty_and_too_long_pairs_are_left_out_and_counted() {
+        let dir = folder(&[
+            ("a.de", "a\n\nb\nc\na b c d\n"),
+            ("a.en", "A\nB\n \nC D E F G\nA\n"),
+        ]);
+        let (_, corpus) = load(&recipe(&dir, &["data.max_length=3"]));
+        let report = &corpus.train_report;
+        assert_eq!((report.read, report.empty, report.too_long), (5, 2, 2));
+        assert_eq!(report.first_too_long, Some((4, 5)));
+        assert_eq!(corpus.train.len(), 1);
+        let shown = report.to_string();
+        assert!(shown.contains("1 of 5 pairs"), "{shown}");
+        assert!(shown.contains("2 left out with an empty side"), "{shown}");
+        assert!(
+            shown.contains("2 left out as too long, first pair 4 with 5 tokens"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn a_line_of_white_space_is_empty_to_subwords_too() {
+        let dir = folder(&[("a.de", "a b\n \na b\n"), ("a.en", "A B\nA\n\t\u{a0}\n")]);
+        let subwords = ["tokenizer.kind=bpe", "tokenizer.vocab_size=260"];
+        let (_, corpus) = load(&recipe(&dir, &subwords));
+        let report = &corpus.train_report;
+        assert_eq!((report.read, report.empty), (3, 2));
+        assert_eq!(corpus.train.len(), 1);
+    }
+
+    #[test]
+    fn a_pair_of_exactly_the_maximum_length_stays() {
+        let dir = folder(&[("a.de", "a b c\n"), ("a.en", "a b c\n")]);
+        assert_eq!(load(&recipe(&dir, &["data.max_length=3"])).1.train.len(), 1);
+    }
+
+    #[test]
+    fn a_corpus_of_which_nothing_is_left_is_an_error_with_the_reason() {
+        let dir = folder(&[("a.de", "a b c\n"), ("a.en", "a b c\n")]);
+        let recipe = recipe(&dir, &["data.max_length=2"]);
+        let text = CorpusText::read(&recipe).unwrap();
+        let tokenizers = text.train_tokenizers(&recipe).unwrap();
+        let message = text.encode(&recipe, &tokenizers).unwrap_err().to_string();
+        assert!(
+            message.contains("none of the 1 training pairs can be used"),
+            "{message}"
+        );
+        assert!(message.contains("1 have more than 2 tokens"), "{message}");
+    }
+
+    #[test]
+    fn unknown_words_are_counted() {
+        let dir = folder(&[("a.de", "x y\nx z\n"), ("a.en", "x\nx\n")]);
+        let (_, corpus) = load(&recipe(&dir, &["tokenizer.min_frequency=2"]));
+        assert_eq!(
+            (
+                corpus.train_report.src_unknown,
+                corpus.train_report.tgt_unknown
+            ),
+            (2, 0)
+        );
+        let shown = corpus.train_report.to_string();
+        assert!(shown.contains("<unk> is 33.3% of the source"), "{shown}");
+    }
+
+    #[test]
+    fn validation_keeps_every_line_for_bleu() {
+        let dir = folder(&[
+            ("a.de", "a b\n"),
+            ("a.en", "a b\n"),
+            ("v.de", "a\na b a b\n\n"),
+            ("v.en", "a\na b a b\nb\n"),
+        ]);
+        let overrides = [
+            "data.val_src=v.de",
+            "data.val_tgt=v.en",
+            "data.max_length=2",
+        ];
+        let (_, corpus) = load(&recipe(&dir, &overrides));
+        assert_eq!(
+            (corpus.val.len(), corpus.val_src.len(), corpus.val_tgt.len()),
+            (1, 3, 3)
+        );
+        assert_eq!(
+            (corpus.val_report.empty, corpus.val_report.too_long),
+            (1, 1)
+        );
+    }
+
+    #[test]
+    fn the_vocabulary_is_also_counted_over_the_extra_files() {
+        let dir = folder(&[
+            ("a.de", "x\n"),
+            ("a.en", "x\n"),
+            ("more.de", "y\n"),
+            ("more.en", "z\n"),
+        ]);
+        let (alone, _) = load(&recipe(&dir, &[]));
+        let overrides = ["data.vocab_src=more.de", "data.vocab_tgt=more.en"];
+        let (more, corpus) = load(&recipe(&dir, &overrides));
+        assert_eq!((alone.src.id("y"), alone.tgt.id("z")), (None, None));
+        assert!(more.src.id("y").is_some() && more.tgt.id("z").is_some());
+        assert_eq!((more.src.id("z"), more.tgt.id("y")), (None, None));
+        assert_eq!(corpus.train.len(), 1);
+    }
+
+    #[test]
+    fn a_shared_vocabulary_knows_both_sides() {
+        let dir = folder(&[("a.de", "Hund\n"), ("a.en", "dog\n")]);
+        let (tokenizers, _) = load(&recipe(&dir, &["tokenizer.shared=true"]));
+        assert!(tokenizers.is_shared());
+        assert!(tokenizers.src.id("dog").is_some() && tokenizers.tgt.id("Hund").is_some());
+    }
+
+    #[test]
+    fn all_missing_files_are_named_at_once() {
+        let dir = folder(&[("a.de", "x\n")]);
+        let overrides = ["data.val_src=v.de", "data.val_tgt=v.en"];
+        let message = CorpusText::read(&recipe(&dir, &overrides))
+            .unwrap_err()
+            .to_string();
+        for file in ["a.en", "v.de", "v.en"] {
+            assert!(message.contains(file), "{message}");
+        }
+        assert!(
+            !message.contains("a.de\n") && message.contains("data.dir"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn unequal_files_are_named_even_if_the_totals_agree() {
+        let files = [
+            ("a.de", "1\n2\n"),
+            ("b.de", "3\n"),
+            ("a.en", "1\n"),
+            ("b.en", "2\n3\n"),
+        ];
+        let dir = folder(&files);
+        let overrides = [
+            "data.src=[\"a.de\", \"b.de\"]",
+            "data.tgt=[\"a.en\", \"b.en\"]",
+        ];
+        let message = CorpusText::read(&recipe(&dir, &overrides))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            message.contains("a.de") && message.contains("a.en"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_changed_corpus_is_told_by_file_and_side_and_a_moved_one_is_not() {
+        let dir = folder(&[("a.de", "ein Hund\n"), ("a.en", "a dog\n")]);
+        let before = CorpusText::read(&recipe(&dir, &[])).unwrap().fingerprint;
+        let moved = folder(&[("a.de", "ein Hund\n"), ("a.en", "a dog\n")]);
+        let same = CorpusText::read(&recipe(&moved, &[])).unwrap().fingerprint;
+        assert_eq!(before.differences(&same), Vec::<String>::new());
+        std::fs::write(moved.path().join("a.en"), "a cat\n").unwrap();
+        let changed = CorpusText::read(&recipe(&moved, &[])).unwrap().fingerprint;
+        let found = before.differences(&changed);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("training target file a.en"), "{found:?}");
+    }
+
+    /// Words of many cuts, and enough of them for a vocabulary.
+    fn subword_recipe(dir: &tempfile::TempDir, overrides: &[&str]) -> Recipe {
+        let mut all = vec![
+            "tokenizer.kind=unigram",
+            "tokenizer.vocab_size=300",
+            "training.seed=7",
+        ];
+        all.extend(overrides);
+        recipe(dir, &all)
+    }
+
+    #[test]
+    fn every_epoch_sees_the_lines_in_other_forms_and_always_the_same_ones() {
+        let lines = "Der Hund bellt.\nDer Hund schläft.\nDer Hund rennt.\n".repeat(20);
+        let dir = folder(&[("a.de", &lines), ("a.en", &lines)]);
+        let recipe = subword_recipe(&dir, &["augmentation.subword_dropout=0.3"]);
+        let (tokenizers, corpus) = load(&recipe);
+        let epoch = |number| corpus.of_epoch(&recipe, &tokenizers, number);
+        assert_eq!(epoch(0), epoch(0));
+        assert_ne!(epoch(0), epoch(1));
+        assert_ne!(epoch(0), corpus.train);
+        for (form, plain) in epoch(3).iter().zip(corpus.train.iter()) {
+            assert_eq!(
+                tokenizers.src.decode(&form.src),
+                tokenizers.src.decode(&plain.src)
+            );
+            assert!(form.src.len() >= plain.src.len());
+        }
+        let other = subword_recipe(
+            &dir,
+            &["augmentation.subword_dropout=0.3", "training.seed=8"],
+        );
+        assert_ne!(epoch(0), corpus.of_epoch(&other, &tokenizers, 0));
+    }
+
+    #[test]
+    fn the_forms_of_an_epoch_are_those_that_the_recipe_asks_for() {
+        let dir = folder(&[
+            ("a.de", "Tom läuft.\nTom rennt.\n"),
+            ("a.en", "Tom runs.\nTom runs.\n"),
+        ]);
+        let recipe = subword_recipe(&dir, &["augmentation.lowercase=0.999999"]);
+        let (tokenizers, corpus) = load(&recipe);
+        let first = &corpus.of_epoch(&recipe, &tokenizers, 0)[0];
+        assert_eq!(tokenizers.src.decode(&first.src), "tom läuft.");
+        assert_eq!(tokenizers.tgt.decode(&first.tgt), "Tom runs.");
+    }
+
+    #[test]
+    fn without_augmentation_every_epoch_is_the_corpus() {
+        let dir = folder(&[("a.de", "Tom läuft.\n"), ("a.en", "Tom runs.\n")]);
+        let recipe = subword_recipe(&dir, &[]);
+        let (tokenizers, corpus) = load(&recipe);
+        assert!(Arc::ptr_eq(
+            &corpus.of_epoch(&recipe, &tokenizers, 4),
+            &corpus.train
+        ));
+    }
+
+    #[test]
+    fn a_synthetic_task_needs_no_files() {
+        let text = "[data]\nsynthetic = { task = \"copy\", lines = 30, val_lines = 7 }\n[tokenizer]\n\
+                    kind = \"word\"\nvocab_size = 0\nmin_frequency = 1\n";
+        let (tokenizers, corpus) = load(&Recipe::from_toml_str("test", text, &[]).unwrap());
+        assert_eq!(
+            (corpus.train.len(), corpus.val.len(), corpus.val_src.len()),
+            (30, 7, 7)
+        );
+        assert!(
+            corpus
+                .train
+                .iter()
+                .all(|pair| pair.src[..] == pair.tgt[1..])
+        );
+        assert!(tokenizers.src.vocab_size() <= 30);
+    }
+}

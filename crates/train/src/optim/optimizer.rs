@@ -1,0 +1,192 @@
+//! Adam, AdamW and Muon over named parameters, with gradient clipping by the global norm.
+//!
+//! Our own instead of burn-optim's: its clipping works per tensor, its state is filed under random ids
+//! that change with every start, and ours must continue bit by bit from a checkpoint.
+//! Neighbors: [`crate::trainer`] hands in summed gradients, [`crate::run::snapshot`] stores the moments.
+
+use std::collections::BTreeMap;
+
+use attentive_model::tensors::{Role, TensorSpec};
+use attentive_nn::{
+    ops::{AdamStep, Precision, adam_update, blend, orthogonalize, sum_of_squares},
+    parameters,
+};
+use burn::{module::Module, tensor::Tensor};
+
+use crate::recipe::{Optimizer as Settings, OptimizerKind};
+
+/// Gradients by parameter name, flattened.
+pub type Gradients = BTreeMap<String, Tensor<1>>;
+
+/// The optimizer and its state: moments by `first.NAME` and `second.NAME`, flattened.
+#[derive(Debug, Clone)]
+pub struct Optimizer {
+    settings: Settings,
+    /// The shapes of the matrices that Muon takes care of, by name.
+    matrices: BTreeMap<String, [usize; 2]>,
+    moments: BTreeMap<String, Tensor<1>>,
+}
+
+/// The numbers of one step.
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    /// Counts from 1.
+    pub number: u64,
+    /// From the schedule.
+    pub learning_rate: f64,
+    /// Multiplies every gradient first: one over the tokens, and clipping.
+    pub gradient_scale: f64,
+    /// Of Muon's matrix products.
+    pub precision: Precision,
+}
+
+impl Optimizer {
+    /// An optimizer for a model with these tensors.
+    ///
+    /// Muon is for the weights of linear layers: rows of the embeddings and of the output projection
+    /// belong to tokens and are not directions to turn.
+    pub fn new(settings: &Settings, tensors: &[TensorSpec]) -> Self {
+        let linear = |tensor: &&TensorSpec| {
+            settings.kind == OptimizerKind::Muon && tensor.role == Role::Linear
+        };
+        let matrices = tensors.iter().filter(linear).filter_map(|tensor| {
+            let shape = tensor.shape.as_slice().try_into().ok()?;
+            Some((tensor.name.clone(), shape))
+        });
+        Self {
+            settings: settings.clone(),
+            matrices: matrices.collect(),
+            moments: BTreeMap::new(),
+        }
+    }
+
+    /// The same with the moments of a checkpoint, see [`Optimizer::moments`].
+    pub fn with_moments(mut self, moments: BTreeMap<String, Tensor<1>>) -> Self {
+        self.moments = moments;
+        self
+    }
+
+    /// The moments for a checkpoint: `first.NAME` and `second.NAME`.
+    pub fn moments(&self) -> &BTreeMap<String, Tensor<1>> {
+        &self.moments
+    }
+
+    /// The model after one step.
+    pub fn step<M: Module>(&mut self, model: M, mut gradients: Gradients, step: &Step) -> M {
+        let settings = &self.settings;
+        let rule = AdamStep {
+            learning_rate: step.learning_rate,
+            beta1: settings.beta1,
+            beta2: settings.beta2,
+            epsilon: settings.epsilon,
+            weight_decay: match settings.kind {
+                OptimizerKind::Adam => 0.0,
+                OptimizerKind::AdamW | OptimizerKind::Muon => settings.weight_decay,
+            },
+            step: step.number,
+            gradient_scale: step.gradient_scale,
+        };
+        parameters::replace(model, |name, values| {
+            let Some(gradient) = gradients.remove(name) else {
+                return values;
+            };
+            let first = self.take(&format!("first.{name}"), &values);
+            let (values, first) = match self.matrices.get(name).copied() {
+                Some(shape) => muon_update(values, gradient, first, shape, &rule, step.precision),
+                None => {
+                    let second = self.take(&format!("second.{name}"), &values);
+                    let [values, first, second] =
+                        adam_update(values, gradient, first, second, &rule);
+                    self.moments.insert(format!("second.{name}"), second);
+                    (values, first)
+                }
+            };
+            self.moments.insert(format!("first.{name}"), first);
+            values
+        })
+    }
+
+    fn take(&mut self, moment: &str, like: &Tensor<1>) -> Tensor<1> {
+        let known = self.moments.remove(moment);
+        known.unwrap_or_else(|| like.zeros_like())
+    }
+}
+
+/// Momentum of the gradients that Muon follows; `optimizer.beta1` is Adam's.
+const MOMENTUM: f64 = 0.95;
+
+/// Adam's steps have about this size in units of the learning rate. Steps of Muon are made as large
+/// (Liu et al. 2025), so that one learning rate serves both.
+const ADAM_STEP: f64 = 0.2;
+
+/// One step of Muon on a matrix (`shape`): the new values, and the momentum.
+pub fn muon_update(
+    values: Tensor<1>,
+    gradient: Tensor<1>,
+    momentum: Tensor<1>,
+    shape: [usize; 2],
+    rule: &AdamStep,
+    precision: Precision,
+) -> (Tensor<1>, Tensor<1>) {
+    let momentum = blend(momentum, MOMENTUM, gradient.clone(), rule.gradient_scale);
+    // Nesterov: as if the next gradient were this one again.
+    let ahead = blend(gradient, rule.gradient_scale, momentum.clone(), MOMENTUM);
+    let direction = orthogonalize(ahead, shape, precision);
+    let size = rule.learning_rate * ADAM_STEP * (shape[0].max(shape[1]) as f64).sqrt();
+    let kept = 1.0 - rule.learning_rate * rule.weight_decay;
+    (blend(values, kept, direction, -size), momentum)
+}
+
+/// Adds `new` to what has been accumulated.
+pub fn accumulate(total: &mut Gradients, new: Gradients) {
+    for (name, gradient) in new {
+        let sum = match total.remove(&name) {
+            Some(old) => blend(old, 1.0, gradient, 1.0),
+            None => gradient,
+        };
+        total.insert(name, sum);
+    }
+}
+
+/// The norm of all gradients taken as one vector.
+pub fn global_norm(gradients: &Gradients) -> f64 {
+    gradients.values().map(sum_of_squares).sum::<f64>().sqrt()
+}
+
+/// What to multiply gradients with so that their norm is at most `limit` (0: no limit), as
+/// `torch.nn.utils.clip_grad_norm_` does.
+pub fn clip_scale(norm: f64, limit: f64) -> f64 {
+    if limit > 0.0 {
+        (limit / (norm + 1e-6)).min(1.0)
+    } else {
+        1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use attentive_model::config::{ModelConfig, Preset};
+
+    use super::*;
+
+    #[test]
+    fn muon_turns_the_weights_of_linear_layers_and_nothing_else() {
+        let tensors = Preset::Tiny.config(50, 60).tensors();
+        let matrices = |kind| {
+            let settings = Settings {
+                kind,
+                ..Settings::default()
+            };
+            Optimizer::new(&settings, &tensors).matrices
+        };
+        assert!(matrices(OptimizerKind::AdamW).is_empty());
+        let found = matrices(OptimizerKind::Muon);
+        // 4 + 4 layers; 4 matrices in each of 12 attentions, 2 in each of 8 feed-forward networks.
+        assert_eq!(found.len(), 12 * 4 + 8 * 2);
+        assert_eq!(
+            found["encoder.layers.0.feed_forward.inner.weight"],
+            [128, 256]
+        );
+        assert!(found.keys().all(|name| !name.contains("embeddings")));
+    }
+}

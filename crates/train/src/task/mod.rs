@@ -1,0 +1,120 @@
+//! A task is what is learned: examples -> batch -> loss -> scores and samples.
+//!
+//! The loop ([`crate::trainer`]), checkpoints, exact resuming, progress, curves and distribution are written
+//! once, for any [`Task`], and know no family of models. The task owns the data, the type of the model and its
+//! directory. [`translation`] is the first one.
+
+pub mod translation;
+
+use std::path::Path;
+
+use attentive_model::tensors::TensorSpec;
+use attentive_nn::pass::Pass;
+use burn::{
+    module::Module,
+    tensor::{Device, Tensor},
+};
+
+use crate::{
+    Recipe, Result,
+    data::fingerprint::CorpusFingerprint,
+    events::{Observer, Sample},
+};
+
+/// What is learned, with its prepared data.
+pub trait Task: Sized {
+    /// The network; its parameters have the names of [`Task::tensors`].
+    type Model: Module;
+    /// What the recipe's `[data]` names, read but not encoded.
+    type Data;
+    /// The training examples of an epoch.
+    type Examples;
+    /// A few examples, padded to tensors.
+    type Batch;
+
+    /// Reads the data.
+    fn read(recipe: &Recipe) -> Result<Self::Data>;
+
+    /// Tells the data from any other, so that a run is never continued on changed data.
+    fn fingerprint(data: &Self::Data) -> &CorpusFingerprint;
+
+    /// Prepares a new run: encodes the data, and makes the model that the recipe asks for, with random
+    /// weights or, for fine-tuning, those of `training.start_from`. `device` has autodiff.
+    fn begin(
+        recipe: &Recipe,
+        data: Self::Data,
+        device: &Device,
+        observer: &mut dyn Observer,
+    ) -> Result<(Self, Self::Model)>;
+
+    /// Prepares the data as the run of this checkpoint did.
+    fn resume(
+        recipe: &Recipe,
+        data: Self::Data,
+        checkpoint: &Path,
+        observer: &mut dyn Observer,
+    ) -> Result<Self>;
+
+    /// What to say about data and model when training begins: a word, and a line.
+    fn description(&self) -> Vec<(&'static str, String)>;
+
+    /// The width of the model, by which the learning rate of `noam` is scaled.
+    fn d_model(&self) -> usize;
+
+    /// The schema of the model's tensors.
+    fn tensors(&self) -> Vec<TensorSpec>;
+
+    /// The examples of an epoch, counted from 0, and its batches: a pure function of recipe and epoch.
+    fn epoch(&self, epoch: u64) -> Epoch<Self::Examples>;
+
+    /// The batch of these examples.
+    fn batch(&self, examples: &Self::Examples, indices: &[usize]) -> Self::Batch;
+
+    /// How many predictions the loss sums over, such as target tokens: gradients are divided by it.
+    fn targets(batch: &Self::Batch) -> usize;
+
+    /// The training loss, summed over the targets of the batch. `[1]`
+    fn loss(
+        &self,
+        model: &Self::Model,
+        batch: &Self::Batch,
+        epoch: u64,
+        pass: &mut Pass,
+    ) -> Tensor<1>;
+
+    /// Whether there is data to validate on.
+    fn validates(&self) -> bool;
+
+    /// How good the model is on the validation data.
+    fn validate(&self, model: &Self::Model) -> Result<Scores>;
+
+    /// Reads the model of a model directory.
+    fn load_model(&self, dir: &Path, device: &Device) -> Result<Self::Model>;
+
+    /// Writes a model directory.
+    fn save_model(&self, dir: &Path, model: &Self::Model) -> Result<()>;
+}
+
+/// The training examples of an epoch and their batches.
+#[derive(Debug, Clone)]
+pub struct Epoch<E> {
+    /// All examples.
+    pub examples: E,
+    /// Which of them stand together in each batch, in the order of training.
+    pub plan: Vec<Vec<usize>>,
+    /// Share of the positions fed to the model that is padding.
+    pub padding: f64,
+}
+
+/// How good a model is on the validation data.
+#[derive(Debug, Clone)]
+pub struct Scores {
+    /// The training objective per target.
+    pub loss: f64,
+    /// The task's own metrics by name, such as `perplexity` and `bleu`, in the order to show them.
+    pub metrics: Vec<(&'static str, f64)>,
+    /// What the best model is chosen by (`validation.best_by`); higher is better.
+    pub score: f64,
+    /// A few examples and what the model makes of them.
+    pub samples: Vec<Sample>,
+}

@@ -1,0 +1,328 @@
+//! Translation: sentence pairs, the encoder-decoder Transformer, label-smoothed loss, BLEU.
+//!
+//! Neighbors: [`crate::data`] makes the batches, `attentive_nn` computes, [`crate::evaluation`] scores, and
+//! [`crate::trainer`] loops.
+
+use std::{path::Path, sync::Arc};
+
+use attentive_model::{
+    config::{ModelConfig, TransformerConfig},
+    directory::{ModelDir, Tokenizers},
+    tensors::TensorSpec,
+};
+use attentive_nn::{
+    models::transformer::Transformer,
+    ops::{SmoothedLoss, kl_divergence, smoothed_loss},
+    parameters,
+    pass::Pass,
+};
+use burn::tensor::{Device, Int, Tensor, TensorData};
+
+use super::{Epoch, Scores, Task};
+use crate::{
+    Recipe, Result, TrainError,
+    data::{
+        batches::{Batch, Budget, padding_share, plan},
+        corpus::{Corpus, CorpusText, Pair},
+        fingerprint::CorpusFingerprint,
+    },
+    evaluation,
+    events::{Event, Observer},
+    recipe::{BestBy, LossKind, Training},
+};
+
+/// Translation from one language to another.
+#[derive(Debug)]
+pub struct Translation {
+    recipe: Recipe,
+    corpus: Corpus,
+    tokenizers: Tokenizers,
+    config: TransformerConfig,
+}
+
+impl Task for Translation {
+    type Model = Transformer;
+    type Data = CorpusText;
+    type Examples = Arc<Vec<Pair>>;
+    type Batch = Batch;
+
+    fn read(recipe: &Recipe) -> Result<CorpusText> {
+        CorpusText::read(recipe)
+    }
+
+    fn fingerprint(text: &CorpusText) -> &CorpusFingerprint {
+        &text.fingerprint
+    }
+
+    fn begin(
+        recipe: &Recipe,
+        text: CorpusText,
+        device: &Device,
+        observer: &mut dyn Observer,
+    ) -> Result<(Self, Transformer)> {
+        let (tokenizers, config, model) = first_model(recipe, &text, device, observer)?;
+        let task = Self::new(recipe, text, tokenizers, config, observer)?;
+        Ok((task, model))
+    }
+
+    fn resume(
+        recipe: &Recipe,
+        text: CorpusText,
+        checkpoint: &Path,
+        observer: &mut dyn Observer,
+    ) -> Result<Self> {
+        let tokenizers = Tokenizers::load(checkpoint)?;
+        let config = model_config(recipe, &tokenizers)?;
+        Self::new(recipe, text, tokenizers, config, observer)
+    }
+
+    fn description(&self) -> Vec<(&'static str, String)> {
+        let Self { corpus, config, .. } = self;
+        let mut lines = vec![("training", corpus.train_report.to_string())];
+        if self.validates() {
+            lines.push(("validation", corpus.val_report.to_string()));
+        }
+        let (src, tgt) = (config.src_vocab, config.tgt_vocab);
+        lines.push((
+            "vocabulary",
+            format!("{src} source and {tgt} target tokens"),
+        ));
+        lines
+    }
+
+    fn d_model(&self) -> usize {
+        self.config.d_model
+    }
+
+    fn tensors(&self) -> Vec<TensorSpec> {
+        self.config.tensors()
+    }
+
+    fn epoch(&self, epoch: u64) -> Epoch<Self::Examples> {
+        let training = &self.recipe.training;
+        let examples = self.corpus.of_epoch(&self.recipe, &self.tokenizers, epoch);
+        let plan = plan(
+            &examples,
+            Budget::of(training),
+            training.seed,
+            epoch as usize,
+        );
+        Epoch {
+            padding: padding_share(&examples, &plan),
+            examples,
+            plan,
+        }
+    }
+
+    fn batch(&self, pairs: &Self::Examples, indices: &[usize]) -> Batch {
+        Batch::collect(pairs, indices)
+    }
+
+    fn targets(batch: &Batch) -> usize {
+        batch.tgt_tokens()
+    }
+
+    fn loss(&self, model: &Transformer, batch: &Batch, epoch: u64, pass: &mut Pass) -> Tensor<1> {
+        let training = &self.recipe.training;
+        let smoothing = smoothing(training);
+        let loss = match r_drop(training, epoch) {
+            0.0 => batch_loss(model, batch, smoothing, pass),
+            weight => r_drop_loss(model, batch, smoothing, weight, pass),
+        };
+        loss.objective
+    }
+
+    fn validates(&self) -> bool {
+        !self.corpus.val.is_empty()
+    }
+
+    fn validate(&self, model: &Transformer) -> Result<Scores> {
+        let Self { recipe, corpus, .. } = self;
+        let (loss, entropy, tokens) =
+            evaluation::sums(model, &corpus.val, smoothing(&recipe.training));
+        let tokens = tokens.max(1) as f64;
+        let validation = &recipe.validation;
+        let wanted = match (validation.bleu, validation.bleu_sentences) {
+            (false, _) => validation.samples,
+            (true, 0) => corpus.val_src.len(),
+            (true, sentences) => sentences,
+        };
+        let lines = wanted.min(corpus.val_src.len());
+        let (bleu, samples) = evaluation::bleu(
+            model,
+            &self.config,
+            &self.tokenizers,
+            &corpus.val_src[..lines],
+            &corpus.val_tgt[..lines],
+            validation.beam,
+            validation.samples,
+        )?;
+        let loss = loss / tokens;
+        let mut metrics = vec![("perplexity", (entropy / tokens).exp())];
+        if validation.bleu {
+            metrics.push(("bleu", bleu));
+        }
+        let by_bleu = validation.bleu && validation.best_by == BestBy::Bleu;
+        Ok(Scores {
+            loss,
+            metrics,
+            score: if by_bleu { bleu } else { -loss },
+            samples,
+        })
+    }
+
+    fn load_model(&self, dir: &Path, device: &Device) -> Result<Transformer> {
+        let file = ModelDir::weights_path(dir);
+        Ok(Transformer::load(&self.config, &file, device)?)
+    }
+
+    fn save_model(&self, dir: &Path, model: &Transformer) -> Result<()> {
+        let tensors = parameters::export(model);
+        let list = tensors
+            .iter()
+            .map(|(name, shape, values)| (name.as_str(), shape.as_slice(), values.as_slice()));
+        Ok(ModelDir::save(dir, &self.config, &self.tokenizers, list)?)
+    }
+}
+
+impl Translation {
+    fn new(
+        recipe: &Recipe,
+        text: CorpusText,
+        tokenizers: Tokenizers,
+        config: TransformerConfig,
+        observer: &mut dyn Observer,
+    ) -> Result<Self> {
+        observer.event(&Event::Preparing("encoding the corpus"));
+        Ok(Self {
+            recipe: recipe.clone(),
+            corpus: text.encode(recipe, &tokenizers)?,
+            tokenizers,
+            config,
+        })
+    }
+}
+
+/// What a new run begins with: random weights and vocabularies of its own text, or those of another model.
+fn first_model(
+    recipe: &Recipe,
+    text: &CorpusText,
+    device: &Device,
+    observer: &mut dyn Observer,
+) -> Result<(Tokenizers, TransformerConfig, Transformer)> {
+    let folder = &recipe.training.start_from;
+    if folder.is_empty() {
+        observer.event(&Event::Preparing("learning the vocabulary"));
+        let tokenizers = text.train_tokenizers(recipe)?;
+        let config = model_config(recipe, &tokenizers)?;
+        let model = Transformer::new(&config, recipe.training.seed, device);
+        return Ok((tokenizers, config, model));
+    }
+    observer.event(&Event::Preparing("reading the model to start from"));
+    let given = ModelDir::open(folder)?;
+    let config = model_config(recipe, &given.tokenizers)?;
+    let differences = size_differences(&given.config, &config);
+    if !differences.is_empty() {
+        return Err(TrainError::OtherModel {
+            model: given.path,
+            differences,
+        });
+    }
+    let model = Transformer::load(&config, &ModelDir::weights_path(&given.path), device)?;
+    Ok((given.tokenizers, config, model))
+}
+
+/// What the recipe's `[model]` says otherwise than the model to start from; dropout has no weights.
+fn size_differences(given: &TransformerConfig, asked: &TransformerConfig) -> Vec<String> {
+    let keys = |config: &TransformerConfig| match serde_json::to_value(config) {
+        Ok(serde_json::Value::Object(keys)) => keys,
+        _ => unreachable!("a configuration is an object of plain values"),
+    };
+    let asked = keys(asked);
+    keys(given)
+        .into_iter()
+        .filter(|(key, value)| key != "dropout" && asked.get(key) != Some(value))
+        .map(|(key, value)| {
+            let asked = asked.get(&key).unwrap_or(&serde_json::Value::Null);
+            format!("`model.{key}`: {value} in the model, {asked} in the recipe")
+        })
+        .collect()
+}
+
+fn model_config(recipe: &Recipe, tokenizers: &Tokenizers) -> Result<TransformerConfig> {
+    let config = recipe.model_config(tokenizers.src.vocab_size(), tokenizers.tgt.vocab_size());
+    config
+        .check()
+        .map_err(|problems| TrainError::Architecture { problems })?;
+    Ok(config)
+}
+
+/// The label smoothing that a recipe asks for; plain cross-entropy has none.
+pub fn smoothing(training: &Training) -> f64 {
+    match training.loss {
+        LossKind::LabelSmoothing => training.label_smoothing,
+        LossKind::CrossEntropy => 0.0,
+    }
+}
+
+/// The weight of R-Drop in an epoch, counted from 0; 0 for none.
+pub fn r_drop(training: &Training, epoch: u64) -> f64 {
+    if epoch < training.r_drop_after as u64 {
+        0.0
+    } else {
+        training.r_drop
+    }
+}
+
+/// The loss of R-Drop (Liang et al. 2021): every batch is computed twice with different dropout. The mean of
+/// both losses and, `weight` times, a quarter of the symmetric KL divergence between both predictions; that
+/// is half of the paper's loss, so that it is still one of `tgt_tokens` tokens.
+pub fn r_drop_loss(
+    model: &Transformer,
+    batch: &Batch,
+    smoothing: f64,
+    weight: f64,
+    pass: &mut Pass,
+) -> SmoothedLoss {
+    let (logits, predicted) = predictions(model, &batch.twice(), pass);
+    let divergence = kl_divergence(logits.clone(), &predicted[..predicted.len() / 2]);
+    let loss = smoothed_loss(logits, &predicted, smoothing);
+    SmoothedLoss {
+        objective: loss.objective.mul_scalar(0.5) + divergence.mul_scalar(0.25 * weight),
+        cross_entropy: loss.cross_entropy.mul_scalar(0.5),
+    }
+}
+
+/// Sums over the batch's target tokens: feeds `tgt[:-1]`, predicts `tgt[1:]`.
+pub fn batch_loss(
+    model: &Transformer,
+    batch: &Batch,
+    smoothing: f64,
+    pass: &mut Pass,
+) -> SmoothedLoss {
+    let (logits, predicted) = predictions(model, batch, pass);
+    smoothed_loss(logits, &predicted, smoothing)
+}
+
+/// The logits `[rows * len, vocab]` and the token that each row should predict.
+fn predictions(model: &Transformer, batch: &Batch, pass: &mut Pass) -> (Tensor<2>, Vec<u32>) {
+    let device = model.device();
+    let (rows, len) = (batch.rows(), batch.tgt_len - 1);
+    let src = ids(&batch.src, [rows, batch.src_len], &device);
+    let (fed, predicted): (Vec<&[u32]>, Vec<&[u32]>) = batch
+        .tgt
+        .chunks(batch.tgt_len)
+        .map(|row| (&row[..len], &row[1..]))
+        .unzip();
+    let tgt = ids(&fed.concat(), [rows, len], &device);
+    let memory = model.encode(src, pass);
+    let hidden = model.decode(tgt, &memory, pass).hidden; // [rows, len, d_model]
+    let logits = model.logits(hidden, pass);
+    let vocab = logits.dims()[2];
+    (logits.reshape([rows * len, vocab]), predicted.concat())
+}
+
+fn ids(values: &[u32], shape: [usize; 2], device: &Device) -> Tensor<2, Int> {
+    let values: Vec<i64> = values.iter().map(|id| i64::from(*id)).collect();
+    Tensor::from_data(TensorData::new(values, shape), device)
+}
