@@ -9,6 +9,7 @@ use attentive_nn::{
     parameters,
     pass::Pass,
 };
+use attentive_runtime::inspection::Inspect;
 use attentive_runtime::search::{Request, SearchModel, SearchOptions, search};
 use attentive_text::special::{BOS, EOS, PAD};
 use burn::tensor::{Device, Tensor, TensorData};
@@ -275,35 +276,47 @@ fn parameters_survive_the_weights_file_bit_by_bit() {
 fn inspection_shows_the_weights_and_probabilities_of_the_forward_pass() {
     let model = model(&config());
     let (source, target) = ([5u32, 9, 4, 17], [8u32, 6, 21]);
-    let seen = model.inspect(&source, &target, 3);
+    let inspection = model.inspect(&source, &target, 3);
 
     let rows = |ids: &[u32]| pad_rows(&[ids.to_vec()], &Device::flex());
     let memory = model.encode(rows(&[5, 9, 4, 17, EOS]), &mut Pass::inspection());
     let decoded = model.decode(rows(&[BOS, 8, 6, 21]), &memory, &mut Pass::inspection());
-    for (seen, layers) in [
-        (&seen.encoder, &memory.weights),
-        (&seen.decoder, &decoded.self_weights),
-        (&seen.cross, &decoded.cross_weights),
+    for (found, layers) in [
+        (&inspection.encoder, &memory.weights),
+        (&inspection.decoder, &decoded.self_weights),
+        (&inspection.cross, &decoded.cross_weights),
     ] {
-        assert_eq!(seen.len(), layers.len());
-        for (heads, layer) in seen.iter().zip(layers) {
+        assert_eq!(found.len(), layers.len());
+        for (heads, layer) in found.iter().zip(layers) {
             assert_eq!(heads.concat(), floats(layer.clone()));
         }
     }
     // Rows sum to 1, and no position sees a later one.
-    for (weights, keys) in seen
+    for (weights, keys) in inspection
         .encoder
         .iter()
         .flatten()
         .map(|weights| (weights, 5))
-        .chain(seen.decoder.iter().flatten().map(|weights| (weights, 4)))
-        .chain(seen.cross.iter().flatten().map(|weights| (weights, 5)))
+        .chain(
+            inspection
+                .decoder
+                .iter()
+                .flatten()
+                .map(|weights| (weights, 4)),
+        )
+        .chain(
+            inspection
+                .cross
+                .iter()
+                .flatten()
+                .map(|weights| (weights, 5)),
+        )
     {
         for row in weights.chunks(keys) {
             assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{row:?}");
         }
     }
-    for weights in seen.decoder.iter().flatten() {
+    for weights in inspection.decoder.iter().flatten() {
         for (query, row) in weights.chunks(4).enumerate() {
             assert!(
                 row[query + 1..].iter().all(|weight| *weight == 0.0),
@@ -311,10 +324,14 @@ fn inspection_shows_the_weights_and_probabilities_of_the_forward_pass() {
             );
         }
     }
-    // What it thinks comes next is what the search would be told, step by step.
+    // The predictions are those of the steps of a search.
     let mut state = SearchModel::start(&model, &[vec![5, 9, 4, 17, EOS]]);
     let mut log_probs = Vec::new();
-    for ((read, written), step) in [BOS, 8, 6, 21].iter().zip([8, 6, 21, EOS]).zip(&seen.steps) {
+    for ((read, written), step) in [BOS, 8, 6, 21]
+        .iter()
+        .zip([8, 6, 21, EOS])
+        .zip(&inspection.predictions)
+    {
         SearchModel::step(&model, &mut state, &[*read], &mut log_probs);
         let better = log_probs
             .iter()
@@ -322,10 +339,10 @@ fn inspection_shows_the_weights_and_probabilities_of_the_forward_pass() {
             .count();
         assert_close(&[step.log_prob], &[log_probs[written as usize]], 1e-4);
         assert_eq!(step.rank, better + 1);
-        assert_eq!(step.best.len(), 3);
-        assert!(step.best.is_sorted_by(|a, b| a.1 >= b.1));
+        assert_eq!(step.candidates.len(), 3);
+        assert!(step.candidates.is_sorted_by(|a, b| a.1 >= b.1));
         assert_close(
-            &[step.best[0].1],
+            &[step.candidates[0].1],
             &[log_probs.iter().copied().fold(f32::MIN, f32::max)],
             1e-4,
         );
