@@ -103,8 +103,8 @@ fn anti_diagonal_share(translator: &Translator<Transformer>, pairs: &[(String, S
     let mut letters = 0;
     for (source, target) in pairs {
         let (src, tgt) = (tokenizers.src.encode(source), tokenizers.tgt.encode(target));
-        let seen = translator.model().inspect(&src, &tgt, 1);
-        let heads: Vec<&Vec<f32>> = seen.cross.iter().flatten().collect();
+        let inspection = translator.model().inspect(&src, &tgt, 1);
+        let heads: Vec<&Vec<f32>> = inspection.cross.iter().flatten().collect();
         sums.resize(heads.len(), 0.0);
         for (sum, weights) in sums.iter_mut().zip(heads) {
             // The last row writes `</s>`, which stands nowhere in the source's order.

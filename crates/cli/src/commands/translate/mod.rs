@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use attentive_runtime::search::SearchModel;
 use attentive_runtime::translator::{Translation, Translator, TranslatorOptions};
+use attentive_text::lines::is_blank;
 use clap::Args;
 
 use crate::arguments::{DeviceArg, positive};
@@ -157,7 +158,7 @@ impl<'a> Answers<'a> {
     /// answered, as someone may wait for that.
     fn detect(&mut self, input: &mut Input) -> anyhow::Result<Choice> {
         let mut text = input.look_ahead();
-        while input.pace == Pace::Line && !text.is_empty() && text.trim().is_empty() {
+        while input.pace == Pace::Line && !text.is_empty() && is_blank(&text) {
             if let Some(line) = input.next() {
                 self.add(&line?.text, &Translation::empty())?;
             }
