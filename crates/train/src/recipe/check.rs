@@ -55,15 +55,7 @@ fn check_files(data: &Data, found: &mut Found) {
             )
         });
     }
-    let all = [
-        ("src", &data.src),
-        ("tgt", &data.tgt),
-        ("val_src", &data.val_src),
-        ("val_tgt", &data.val_tgt),
-        ("vocab_src", &data.vocab_src),
-        ("vocab_tgt", &data.vocab_tgt),
-    ];
-    for (key, list) in all {
+    for (key, list) in data.lists() {
         found.require(!list.iter().any(String::is_empty), || {
             format!("`data.{key}` has an empty file name")
         });
@@ -77,15 +69,7 @@ fn check_files(data: &Data, found: &mut Found) {
 }
 
 fn check_synthetic(data: &Data, synthetic: &Synthetic, found: &mut Found) {
-    let lists = [
-        ("src", &data.src),
-        ("tgt", &data.tgt),
-        ("val_src", &data.val_src),
-        ("val_tgt", &data.val_tgt),
-        ("vocab_src", &data.vocab_src),
-        ("vocab_tgt", &data.vocab_tgt),
-    ];
-    for (key, list) in lists {
+    for (key, list) in data.lists() {
         found.require(list.is_empty(), || {
             format!("`data.{key}` and `data.synthetic` exclude each other: remove one of them")
         });

@@ -301,6 +301,18 @@ impl Data {
             .collect()
     }
 
+    /// Every list of files, with its key.
+    pub fn lists(&self) -> [(&'static str, &Vec<String>); 6] {
+        [
+            ("src", &self.src),
+            ("tgt", &self.tgt),
+            ("val_src", &self.val_src),
+            ("val_tgt", &self.val_tgt),
+            ("vocab_src", &self.vocab_src),
+            ("vocab_tgt", &self.vocab_tgt),
+        ]
+    }
+
     /// Whether there is anything to validate on.
     pub fn has_validation(&self) -> bool {
         match &self.synthetic {
