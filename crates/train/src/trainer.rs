@@ -203,6 +203,10 @@ impl<T: Task> Trainer<'_, T> {
 
     /// The sums of the gradients that all processes have accumulated, in each of them.
     fn reduce_gradients(&mut self) {
+        // One process has nothing to copy to the host and back.
+        if self.communicator.size() == 1 {
+            return;
+        }
         let Ready { task, snapshot, .. } = &mut self.ready;
         let gradients = &mut snapshot.gradients;
         all_reduce_gradients(

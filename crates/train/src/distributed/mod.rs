@@ -58,10 +58,6 @@ pub fn all_reduce_gradients(
     tensors: &[TensorSpec],
     device: &Device,
 ) {
-    // Nothing to copy to the host and back.
-    if communicator.size() == 1 {
-        return;
-    }
     for tensor in tensors {
         let mut values = match gradients.get(&tensor.name) {
             Some(gradient) => to_vec(gradient),
