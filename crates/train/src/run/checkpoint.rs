@@ -1,6 +1,6 @@
 //! A checkpoint: one folder that is either complete or not there.
 //!
-//! [`write`] fills it under another name, adds the manifest and renames it into place; [`verify`] tells
+//! [`write()`] fills it under another name, adds the manifest and renames it into place; [`verify`] tells
 //! whether it is still what was written. Which checkpoints a run has and keeps is
 //! [`crate::run::directory`].
 
