@@ -16,6 +16,8 @@
 //! - [`parameters`]: a model's parameters by name, for saving, loading, optimizing and averaging.
 //! - [`device`]: from the name of a device to a Burn device. [`error`]: the one error type.
 
+#![cfg(feature = "burn")]
+
 pub mod attention;
 pub mod device;
 pub mod error;

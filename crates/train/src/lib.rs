@@ -17,6 +17,8 @@
 //! - [`evaluation`] measures a translation model: loss, perplexity, BLEU.
 //! - [`error`] holds the one error type.
 
+#![cfg(feature = "burn")]
+
 pub mod data;
 pub mod distributed;
 pub mod error;
