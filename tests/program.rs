@@ -42,7 +42,7 @@ pub fn attentive_reading<S: AsRef<str>>(arguments: &[S], input: &[u8]) -> Ran {
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     };
     assert!(!ran.stderr.contains("panicked"), "{ran:?}");
-    assert!(!ran.stderr.contains('\x1b'), "colours in a pipe: {ran:?}");
+    assert!(!ran.stderr.contains('\x1b'), "colors in a pipe: {ran:?}");
     ran
 }
 
