@@ -63,19 +63,21 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// A new folder that `fill` writes into under another name, and that gets its name when it is complete.
-/// The errors of `fill` and of the file system both end it; nothing is left behind then.
-pub fn write_folder<T, E: From<io::Error>>(
+/// The errors of `fill` and of the file system, which `failed` turns into the same type, both end it; nothing
+/// is left behind then.
+pub fn write_folder<T, E>(
     path: &Path,
+    failed: impl Fn(io::Error) -> E,
     fill: impl FnOnce(&Path) -> Result<T, E>,
 ) -> Result<T, E> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(TEMPORARY);
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
-    let unfinished: TempDir = builder.tempdir_in(folder_of(path))?;
+    let unfinished: TempDir = builder.tempdir_in(folder_of(path)).map_err(&failed)?;
     let result = fill(unfinished.path())?;
-    sync_folder(unfinished.path())?;
-    rename(unfinished.path(), path)?;
+    sync_folder(unfinished.path()).map_err(&failed)?;
+    rename(unfinished.path(), path).map_err(&failed)?;
     let _ = unfinished.keep();
     Ok(result)
 }
@@ -194,14 +196,16 @@ mod tests {
     fn a_folder_appears_complete_or_not_at_all() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let path = dir.path().join("model");
-        let failed = write_folder(&path, |folder| {
+        let failed = write_folder(&path, io::Error::from, |folder| {
             fs::write(folder.join("half"), b"x")?;
             Err::<(), _>(io::Error::from(io::ErrorKind::StorageFull))
         });
         assert!(failed.is_err());
         assert_eq!(entries(dir.path()), 0);
-        write_folder(&path, |folder| fs::write(folder.join("whole"), b"x"))
-            .expect("a writable directory");
+        write_folder(&path, io::Error::from, |folder| {
+            fs::write(folder.join("whole"), b"x")
+        })
+        .expect("a writable directory");
         assert!(path.join("whole").is_file());
         assert_eq!(entries(dir.path()), 1);
     }

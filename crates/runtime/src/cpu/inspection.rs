@@ -4,7 +4,7 @@
 //! in a search, so the log-probabilities are those of the search, to the last bit. Neighbors:
 //! [`super::decoder`] runs the pass, [`crate::inspection`] has the types.
 
-use attentive_text::special::{EOS, decoder_input, source_ids};
+use attentive_text::special::{decoder_input, decoder_output, source_ids};
 
 use super::CpuModel;
 use super::attend::LayerWeights;
@@ -22,15 +22,14 @@ impl Inspect for CpuModel {
         let mut log_probs = Vec::new();
         let decoded = self.force(&mut state, &decoder_input(tgt), Some(&mut log_probs));
         let rows = log_probs.chunks_exact(self.config.tgt_vocab);
-        let predicted = tgt.iter().chain([&EOS]);
         let heads = |layers: Vec<LayerWeights>| layers.into_iter().map(LayerWeights::into_heads);
         Inspection {
             encoder: heads(encoder).collect(),
             decoder: heads(decoded.self_attention).collect(),
             cross: heads(decoded.cross_attention).collect(),
             predictions: rows
-                .zip(predicted)
-                .map(|(row, &token)| Prediction::new(row, token, top))
+                .zip(decoder_output(tgt))
+                .map(|(row, token)| Prediction::new(row, token, top))
                 .collect(),
         }
     }

@@ -234,9 +234,10 @@ impl Reader {
 
     fn matrix(&self, name: &str, bias: &[f32]) -> Result<Matrix> {
         let spec = self.spec(name)?;
-        let Some(MatrixLayout { k, n, .. }) = MatrixLayout::of(spec) else {
+        let Some(layout) = MatrixLayout::of(spec) else {
             return Err(self.damaged(format!("tensor `{name}` is not a matrix")));
         };
+        let MatrixLayout { k, n, .. } = layout;
         if self.stored_int8 {
             let place = self.weights.i8_place(name, &packed_shape(k, n))?;
             debug_assert_eq!(place.len(), packed_len(k, n));
@@ -255,7 +256,7 @@ impl Reader {
                 self.isa,
             ));
         }
-        let plain = plain(&self.weights, spec)?;
+        let plain = plain(&self.weights, spec, layout)?;
         Ok(match self.compute {
             Compute::F32 | Compute::Auto => Matrix::f32(plain, bias),
             Compute::Int8 => {
@@ -333,12 +334,14 @@ impl MatrixLayout {
 }
 
 /// A matrix of an f32 file.
-pub(crate) fn plain<'a>(weights: &'a Weights, spec: &TensorSpec) -> Result<Plain<'a>> {
+pub(crate) fn plain<'a>(
+    weights: &'a Weights,
+    spec: &TensorSpec,
+    layout: MatrixLayout,
+) -> Result<Plain<'a>> {
     let place = weights.f32_place(&spec.name, &spec.shape)?;
     let values = weights.bytes(place).as_chunks().0;
-    let Some(MatrixLayout { k, n, transposed }) = MatrixLayout::of(spec) else {
-        unreachable!("only matrices are asked for")
-    };
+    let MatrixLayout { k, n, transposed } = layout;
     Ok(Plain {
         values,
         k,

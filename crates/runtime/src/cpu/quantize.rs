@@ -3,8 +3,8 @@
 //! Matrices and token tables become packed bytes with one scale per output ([`super::matrix`]), which
 //! [`super::load`] uses where they are mapped. Norms, biases and learned positions stay f32.
 
+use std::fs;
 use std::path::Path;
-use std::{fs, io};
 
 use attentive_model::config::ModelConfig;
 use attentive_model::weights::{Values, Weights};
@@ -14,7 +14,7 @@ use super::aligned::Aligned;
 use super::load::{MatrixLayout, packed_shape, plain, scale_name};
 use super::matrix;
 use super::{Compute, CpuModel};
-use crate::error::{Result, RuntimeError};
+use crate::error::Result;
 
 /// Inputs whose products still fit 32 bits, whatever they are: `2^31 / (255 * 127)`.
 pub(crate) const WIDEST: usize = 65_536;
@@ -63,37 +63,21 @@ pub fn quantize(from: &Path, to: &Path) -> Result<QuantizeReport> {
     }
     // What cannot be translated with is refused now, and not when the copy is used.
     CpuModel::open(&dir, Compute::F32)?;
-    let created = durable::write_folder(to, |folder| {
-        write(&dir, &weights, folder).map_err(FolderError::Model)
-    });
-    created.map_err(|error| match error {
-        FolderError::Model(error) => error,
-        FolderError::Io(error) => ModelError::io("create", to)(error).into(),
-    })
-}
-
-/// What can go wrong while a model directory is being written.
-enum FolderError {
-    Model(RuntimeError),
-    Io(io::Error),
-}
-
-impl From<io::Error> for FolderError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
+    let failed = |error| ModelError::io("create", to)(error).into();
+    durable::write_folder(to, failed, |folder| write(&dir, &weights, folder))
 }
 
 fn write(dir: &ModelDir, weights: &Weights, to: &Path) -> Result<QuantizeReport> {
     let mut small = Vec::new();
     let mut packed: Vec<Packed> = Vec::new();
     for spec in dir.config.tensors() {
-        let Some(MatrixLayout { k, n, .. }) = MatrixLayout::of(&spec) else {
+        let Some(layout) = MatrixLayout::of(&spec) else {
             let (shape, values) = weights.tensor(&spec.name)?;
             small.push((spec.name, shape, values));
             continue;
         };
-        let (bytes, scales) = matrix::quantize(plain(weights, &spec)?);
+        let MatrixLayout { k, n, .. } = layout;
+        let (bytes, scales) = matrix::quantize(plain(weights, &spec, layout)?);
         small.push((scale_name(&spec.name), vec![n], scales));
         packed.push(Packed {
             name: spec.name,

@@ -4,8 +4,8 @@
 //! whether it is still what was written. Which checkpoints a run has and keeps is
 //! [`crate::run::directory`].
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use attentive_model::durable;
 
@@ -68,16 +68,10 @@ pub fn write(
         }
         Ok(())
     };
-    let mut failed = None;
-    let written = durable::write_folder(target, |folder| {
-        complete(folder).map_err(|error| {
-            failed = Some(error);
-            io::Error::other("the folder is not complete")
-        })
-    });
-    if let Err(source) = written {
+    let failed = |source| StorageError::io("write", target)(source).into();
+    if let Err(error) = durable::write_folder(target, failed, complete) {
         restore_replaced(&replaced)?;
-        return Err(failed.unwrap_or_else(|| StorageError::io("write", target)(source).into()));
+        return Err(error);
     }
     if replaced.exists() {
         fs::remove_dir_all(&replaced).map_err(StorageError::io("remove", &replaced))?;
