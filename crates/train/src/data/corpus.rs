@@ -1,8 +1,9 @@
 //! Text files (or a synthetic task) -> encoded sentence pairs.
 //!
-//! [`CorpusText::read`] reads what the recipe names and takes its fingerprint,
-//! [`CorpusText::train_tokenizers`] learns the vocabularies, [`CorpusText::encode`] turns every line
-//! into numbers and reports what was left out. The pairs go to [`crate::data::batches`].
+//! [`CorpusText::read`] reads what the recipe names, leaves out what is held out ([`crate::data::held_out`]) and
+//! takes the text's fingerprint, [`CorpusText::train_tokenizers`] learns the vocabularies, [`CorpusText::encode`]
+//! turns every line into numbers and reports what was left out. [`crate::data::mixture`] says which lines an
+//! epoch sees how often. The pairs go to [`crate::data::batches`].
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +16,8 @@ use attentive_text::tokenizer::Tokenizer;
 use rayon::prelude::*;
 
 use crate::data::fingerprint::CorpusFingerprint;
-use crate::data::random::SplitMix64;
+use crate::data::held_out::HeldOut;
+use crate::data::mixture::{Mixture, Visit};
 use crate::data::synthetic;
 use crate::error::{Result, TrainError};
 use crate::recipe::Recipe;
@@ -34,6 +36,10 @@ pub struct Pair {
 pub struct CorpusText {
     /// Training lines.
     pub train: ParallelCorpus,
+    /// How often an epoch goes through them.
+    mixture: Mixture,
+    /// Training pairs that were left out because a side is held out.
+    held_out: usize,
     /// Validation lines; without validation data, none.
     pub val: ParallelCorpus,
     /// Source lines that only the vocabulary is counted over.
@@ -49,8 +55,8 @@ pub struct CorpusText {
 pub struct Corpus {
     /// Training pairs as they stand in the files; see [`Corpus::of_epoch`].
     pub train: Arc<Vec<Pair>>,
-    /// Training lines, if they take other forms in every epoch.
-    train_text: Option<ParallelCorpus>,
+    /// Training lines, if every epoch sees others, or other forms of them.
+    train_text: Option<(ParallelCorpus, Mixture)>,
     /// Validation pairs.
     pub val: Vec<Pair>,
     /// Source lines of *all* validation pairs: BLEU leaves nothing out.
@@ -70,6 +76,8 @@ pub struct Corpus {
 pub struct Report {
     /// Pairs read.
     pub read: usize,
+    /// Pairs left out because a side is held out (`data.held_out`).
+    pub held_out: usize,
     /// Pairs left out because a side was empty.
     pub empty: usize,
     /// Pairs left out because a side had more than `data.max_length` tokens.
@@ -91,14 +99,10 @@ impl CorpusText {
     pub fn read(recipe: &Recipe) -> Result<Self> {
         let data = &recipe.data;
         let mut text = CorpusText {
-            train: ParallelCorpus {
-                src: Vec::new(),
-                tgt: Vec::new(),
-            },
-            val: ParallelCorpus {
-                src: Vec::new(),
-                tgt: Vec::new(),
-            },
+            train: ParallelCorpus::default(),
+            mixture: Mixture::default(),
+            held_out: 0,
+            val: ParallelCorpus::default(),
             vocab_src: Vec::new(),
             vocab_tgt: Vec::new(),
             fingerprint: CorpusFingerprint::default(),
@@ -119,12 +123,20 @@ impl CorpusText {
         }
         refuse_missing_files(recipe)?;
         let print = &mut text.fingerprint;
-        for (src, tgt) in data.src.iter().zip(&data.tgt) {
+        let mut held_out = HeldOut::default();
+        for (file, path) in data.held_out.iter().zip(data.paths(&data.held_out)) {
+            let lines = read_lines(&path)?;
+            print.add(file, "held-out", &lines);
+            held_out.add(&lines);
+        }
+        for (number, (src, tgt)) in data.src.iter().zip(&data.tgt).enumerate() {
             let paths = data.paths(&[src.clone(), tgt.clone()]);
-            append(
-                &mut text.train,
-                read_pair(&paths, [src, tgt], "training", print)?,
-            );
+            let mut read = read_pair(&paths, [src, tgt], "training", print)?;
+            text.held_out += held_out.remove_from(&mut read);
+            append(&mut text.train, read);
+            if let Some(&weight) = data.weights.get(number) {
+                text.mixture.add(text.train.len(), weight);
+            }
         }
         for (src, tgt) in data.val_src.iter().zip(&data.val_tgt) {
             let paths = data.paths(&[src.clone(), tgt.clone()]);
@@ -147,23 +159,15 @@ impl CorpusText {
         Ok(text)
     }
 
-    /// Learns the recipe's vocabularies from the training lines and the extra vocabulary lines.
+    /// Learns the recipe's vocabularies from the training lines, as often as the first epoch sees them, and the
+    /// extra vocabulary lines.
     pub fn train_tokenizers(&self, recipe: &Recipe) -> Result<Tokenizers> {
         let options = recipe.tokenizer.options();
-        let src = || {
-            self.train
-                .src
-                .iter()
-                .chain(&self.vocab_src)
-                .map(String::as_str)
-        };
-        let tgt = || {
-            self.train
-                .tgt
-                .iter()
-                .chain(&self.vocab_tgt)
-                .map(String::as_str)
-        };
+        let visits = self
+            .mixture
+            .visits(self.train.len(), recipe.training.seed, 0);
+        let src = || seen(&self.train.src, &visits, &self.vocab_src);
+        let tgt = || seen(&self.train.tgt, &visits, &self.vocab_tgt);
         if recipe.tokenizer.shared {
             let shared = Tokenizer::train(&options, &mut src().chain(tgt()))?;
             return Ok(Tokenizers::shared(shared));
@@ -178,8 +182,11 @@ impl CorpusText {
         let longest = recipe.data.max_length;
         let as_it_is =
             |_, src: &str, tgt: &str| (tokenizers.src.encode(src), tokenizers.tgt.encode(tgt));
-        let (train, train_report) = encode(&self.train, longest, as_it_is);
-        let (val, val_report) = encode(&self.val, longest, as_it_is);
+        let once = |text: &ParallelCorpus| Mixture::default().visits(text.len(), 0, 0);
+        let (train, mut train_report) = encode(&self.train, &once(&self.train), longest, as_it_is);
+        train_report.read += self.held_out;
+        train_report.held_out = self.held_out;
+        let (val, val_report) = encode(&self.val, &once(&self.val), longest, as_it_is);
         let checks = [
             (&train, &train_report, "training"),
             (&val, &val_report, "validation"),
@@ -193,10 +200,10 @@ impl CorpusText {
                 });
             }
         }
-        let varies = !recipe.augmentation.is_off();
+        let varies = !recipe.augmentation.is_off() || self.mixture != Mixture::default();
         Ok(Corpus {
             train: Arc::new(train),
-            train_text: varies.then_some(self.train),
+            train_text: varies.then_some((self.train, self.mixture)),
             val,
             val_src: self.val.src,
             val_tgt: self.val.tgt,
@@ -208,15 +215,15 @@ impl CorpusText {
 }
 
 impl Corpus {
-    /// The training pairs as an epoch sees them: always the same, unless the recipe's
-    /// `[augmentation]` gives the lines other forms in every epoch.
+    /// The training pairs as an epoch sees them: always the same, unless the recipe gives files weights
+    /// (`data.weights`) or lines other forms (`[augmentation]`).
     pub fn of_epoch(&self, recipe: &Recipe, tokenizers: &Tokenizers, epoch: u64) -> Arc<Vec<Pair>> {
-        let Some(text) = &self.train_text else {
+        let Some((text, mixture)) = &self.train_text else {
             return self.train.clone();
         };
         let (augmentation, seed) = (&recipe.augmentation, recipe.training.seed);
-        let form = |line: usize, src: &str, tgt: &str| {
-            let mut random = SplitMix64::new(&[seed, epoch, line as u64]);
+        let form = |visit: Visit, src: &str, tgt: &str| {
+            let mut random = visit.random(seed, epoch);
             let (src, tgt) = augmentation.vary(src, tgt, &mut random);
             (
                 augmentation.encode(&tokenizers.src, &src, &mut random),
@@ -224,19 +231,23 @@ impl Corpus {
             )
         };
         // What is too long in its new form is missing in this epoch only, and not worth a report.
-        Arc::new(encode(text, recipe.data.max_length, form).0)
+        let visits = mixture.visits(text.len(), seed, epoch);
+        Arc::new(encode(text, &visits, recipe.data.max_length, form).0)
     }
 }
 
 impl std::fmt::Display for Report {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        let kept = self.read - self.empty - self.too_long;
+        let kept = self.read - self.held_out - self.empty - self.too_long;
         let (src, tgt) = (self.src_tokens, self.tgt_tokens);
         write!(
             f,
             "{kept} of {} pairs, {src} source and {tgt} target tokens",
             self.read
         )?;
+        if self.held_out > 0 {
+            write!(f, "; {} left out as held out", self.held_out)?;
+        }
         if self.empty > 0 {
             write!(f, "; {} left out with an empty side", self.empty)?;
         }
@@ -262,17 +273,10 @@ impl std::fmt::Display for Report {
 /// A user with a wrong `data.dir` should hear so once, not once per file.
 fn refuse_missing_files(recipe: &Recipe) -> Result<()> {
     let data = &recipe.data;
-    let lists = [
-        &data.src,
-        &data.tgt,
-        &data.val_src,
-        &data.val_tgt,
-        &data.vocab_src,
-        &data.vocab_tgt,
-    ];
-    let mut missing: Vec<PathBuf> = lists
+    let mut missing: Vec<PathBuf> = data
+        .lists()
         .into_iter()
-        .flat_map(|files| data.paths(files))
+        .flat_map(|(_, files)| data.paths(files))
         .filter(|path| !path.exists())
         .collect();
     missing.dedup();
@@ -302,22 +306,31 @@ fn append(corpus: &mut ParallelCorpus, more: ParallelCorpus) {
     corpus.tgt.extend(more.tgt);
 }
 
-/// Encodes every pair of lines with `tokens`, which is given their number, too.
+/// The lines of one side as often as they are visited, and more lines.
+fn seen<'a>(
+    lines: &'a [String],
+    visits: &'a [Visit],
+    more: &'a [String],
+) -> impl Iterator<Item = &'a str> {
+    let visited = visits.iter().map(|visit| &lines[visit.line]);
+    visited.chain(more).map(String::as_str)
+}
+
+/// Encodes the pair of lines of every visit with `tokens`.
 fn encode(
     text: &ParallelCorpus,
+    visits: &[Visit],
     longest: usize,
-    tokens: impl Fn(usize, &str, &str) -> (Vec<u32>, Vec<u32>) + Sync,
+    tokens: impl Fn(Visit, &str, &str) -> (Vec<u32>, Vec<u32>) + Sync,
 ) -> (Vec<Pair>, Report) {
-    let encoded: Vec<(Vec<u32>, Vec<u32>)> = text
-        .src
+    let encoded: Vec<(Vec<u32>, Vec<u32>)> = visits
         .par_iter()
-        .zip(&text.tgt)
-        .enumerate()
-        .map(|(line, (src, tgt))| {
+        .map(|&visit| {
+            let (src, tgt) = (&text.src[visit.line], &text.tgt[visit.line]);
             if is_blank(src) || is_blank(tgt) {
                 return Default::default();
             }
-            tokens(line, src, tgt)
+            tokens(visit, src, tgt)
         })
         .collect();
     let mut report = Report {
@@ -628,6 +641,45 @@ mod tests {
             &corpus.of_epoch(&recipe, &tokenizers, 4),
             &corpus.train
         ));
+    }
+
+    #[test]
+    fn an_epoch_visits_files_by_their_weights_and_never_what_is_held_out() {
+        let numbers = |word: &str| -> String {
+            let lines = (0..400).map(|i| format!("{word} {i}\n"));
+            lines.collect()
+        };
+        let dir = folder(&[
+            ("a.de", &numbers("eins")),
+            ("a.en", &numbers("one")),
+            ("b.de", &numbers("zwei")),
+            ("b.en", &numbers("two")),
+            ("test.en", "Two 17!\nONE 5\n"),
+        ]);
+        let overrides = [
+            "data.src=[\"a.de\", \"b.de\"]",
+            "data.tgt=[\"a.en\", \"b.en\"]",
+            "data.weights=[0.25, 2.0]",
+            "data.held_out=test.en",
+        ];
+        let recipe = recipe(&dir, &overrides);
+        let (tokenizers, corpus) = load(&recipe);
+        assert_eq!(corpus.train.len(), 798);
+        let report = corpus.train_report.to_string();
+        assert!(report.contains("798 of 800 pairs"), "{report}");
+        assert!(report.contains("2 left out as held out"), "{report}");
+        let epoch = |number| -> Vec<String> {
+            let pairs = corpus.of_epoch(&recipe, &tokenizers, number);
+            let texts = pairs.iter().map(|pair| tokenizers.tgt.decode(&pair.tgt));
+            texts.collect()
+        };
+        let first = epoch(0);
+        let ones = first.iter().filter(|text| text.starts_with("one")).count();
+        assert!((60..140).contains(&ones), "{ones}");
+        assert_eq!(first.len() - ones, 2 * 399);
+        assert_eq!(first, epoch(0));
+        assert_ne!(first, epoch(1));
+        assert!(!first.iter().any(|text| text == "two 17" || text == "one 5"));
     }
 
     #[test]

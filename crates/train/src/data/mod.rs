@@ -1,12 +1,15 @@
 //! From text files, or a made-up task, to batches.
 //!
 //! [`corpus`] reads and encodes sentence pairs ([`synthetic`] makes them up, [`fingerprint`] tells one
-//! corpus from another, [`augmentation`] gives lines other forms); [`batches`] puts pairs of similar length
-//! together, shuffled by [`random`].
+//! corpus from another, [`held_out`] keeps test sets out, [`mixture`] draws lines by the weights of their files,
+//! [`augmentation`] gives lines other forms); [`batches`] puts pairs of similar length together, shuffled by
+//! [`random`].
 
 pub mod augmentation;
 pub mod batches;
 pub mod corpus;
 pub mod fingerprint;
+pub mod held_out;
+pub mod mixture;
 pub mod random;
 pub mod synthetic;

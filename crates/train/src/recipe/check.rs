@@ -55,6 +55,24 @@ fn check_files(data: &Data, found: &mut Found) {
             )
         });
     }
+    let weights = &data.weights;
+    found.require(
+        weights.is_empty() || weights.len() == data.src.len(),
+        || {
+            format!(
+                "`data.weights` ({} numbers) needs one for each file of `data.src` ({})",
+                weights.len(),
+                files(data.src.len())
+            )
+        },
+    );
+    for weight in weights {
+        found.require(weight.is_finite() && *weight > 0.0, || {
+            format!(
+                "`data.weights` has {weight}, which must be more than 0; to leave a file out, do not name it"
+            )
+        });
+    }
     for (key, list) in data.lists() {
         found.require(!list.iter().any(String::is_empty), || {
             format!("`data.{key}` has an empty file name")
@@ -69,6 +87,9 @@ fn check_files(data: &Data, found: &mut Found) {
 }
 
 fn check_synthetic(data: &Data, synthetic: &Synthetic, found: &mut Found) {
+    found.require(data.weights.is_empty(), || {
+        "`data.weights` are for files: remove them, or `data.synthetic`".to_owned()
+    });
     for (key, list) in data.lists() {
         found.require(list.is_empty(), || {
             format!("`data.{key}` and `data.synthetic` exclude each other: remove one of them")

@@ -20,6 +20,8 @@ impl Default for Data {
             dir: String::new(),
             src: Vec::new(),
             tgt: Vec::new(),
+            weights: Vec::new(),
+            held_out: Vec::new(),
             val_src: Vec::new(),
             val_tgt: Vec::new(),
             vocab_src: Vec::new(),

@@ -22,6 +22,13 @@ pub struct Data {
     /// Target sides for training.
     #[serde(deserialize_with = "one_or_many")]
     pub tgt: Vec<String>,
+    /// How often an epoch goes through each file: 0.3 means three tenths of its pairs, drawn anew in every
+    /// epoch, and 2 every pair twice. Left out, once.
+    pub weights: Vec<f64>,
+    /// Test sets and other text that must not be learned: training pairs with one of these sentences on a side
+    /// are left out, and counted.
+    #[serde(deserialize_with = "one_or_many")]
+    pub held_out: Vec<String>,
     /// Source sides for validation; may be left out.
     #[serde(deserialize_with = "one_or_many")]
     pub val_src: Vec<String>,
@@ -302,10 +309,11 @@ impl Data {
     }
 
     /// Every list of files, with its key.
-    pub fn lists(&self) -> [(&'static str, &Vec<String>); 6] {
+    pub fn lists(&self) -> [(&'static str, &Vec<String>); 7] {
         [
             ("src", &self.src),
             ("tgt", &self.tgt),
+            ("held_out", &self.held_out),
             ("val_src", &self.val_src),
             ("val_tgt", &self.val_tgt),
             ("vocab_src", &self.vocab_src),
