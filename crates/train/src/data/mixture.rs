@@ -85,7 +85,8 @@ mod tests {
     fn a_weight_is_the_share_of_the_lines_or_how_often_they_are_visited() {
         let mixture = mixture(&[(10_000, 0.3), (20_000, 2.5)]);
         let visits = mixture.visits(20_000, 1, 0);
-        let (few, many): (Vec<&Visit>, Vec<&Visit>) = visits.iter().partition(|visit| visit.line < 10_000);
+        let (few, many): (Vec<&Visit>, Vec<&Visit>) =
+            visits.iter().partition(|visit| visit.line < 10_000);
         assert!((2_800..3_200).contains(&few.len()), "{}", few.len());
         assert!((24_800..25_200).contains(&many.len()), "{}", many.len());
         assert!(few.iter().all(|visit| visit.earlier == 0));

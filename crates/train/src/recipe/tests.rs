@@ -418,6 +418,24 @@ fn bleu_must_be_measured_to_choose_the_best_model_by_it() {
 }
 
 #[test]
+fn every_file_has_a_weight_above_zero_or_none_has_one() {
+    let two = "[data]\nsrc = [\"a.de\", \"b.de\"]\ntgt = [\"a.en\", \"b.en\"]\n";
+    assert_eq!(
+        parse_with(two, &["data.weights=[0.5, 2.0]"]).data.weights,
+        [0.5, 2.0]
+    );
+    let few = refusal(two, &["data.weights=[0.5]"]);
+    assert!(
+        few.contains("`data.weights` (1 numbers) needs one for each file of `data.src` (2 files)"),
+        "{few}"
+    );
+    let zero = refusal(two, &["data.weights=[0.0, 1.0]"]);
+    assert!(zero.contains("which must be more than 0"), "{zero}");
+    let made_up = "[data]\nweights = [1.0]\nsynthetic = { task = \"copy\" }\n";
+    assert!(refusal(made_up, &[]).contains("`data.weights` are for files"));
+}
+
+#[test]
 fn standard_input_is_no_training_corpus() {
     assert!(refusal(FILES, &["data.src=-"]).contains("`data.src` is standard input"));
 }
