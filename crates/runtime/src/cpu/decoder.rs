@@ -14,7 +14,7 @@ use super::load::DecoderLayer;
 use super::pages::Pages;
 use super::rowwise::LogSoftmax;
 use super::simd::LANES;
-use crate::search::SearchModel;
+use crate::search::{Request, SearchModel, restrict};
 
 /// Rows that go through all layers together.
 const ROWS: usize = 96;
@@ -27,6 +27,8 @@ const LOGIT_ROWS: usize = 18;
 pub struct CpuState {
     buffers: DecoderBuffers,
     sentences: Vec<Sentence>,
+    /// The target tokens that may be produced, for each sentence.
+    candidates: Vec<Option<Arc<[u32]>>>,
     rows: Vec<Row>,
     /// Where the buffers go when the search is over.
     pool: Arc<BufferPool>,
@@ -80,8 +82,13 @@ impl SearchModel for CpuModel {
         self.config.tgt_vocab
     }
 
-    fn start(&self, sources: &[Vec<u32>]) -> CpuState {
-        self.encoded(sources, None)
+    fn start(&self, requests: &[&Request]) -> CpuState {
+        let sources: Vec<&[u32]> = requests.iter().map(|request| &request.source[..]).collect();
+        let mut state = self.encoded(&sources, None);
+        for (candidates, request) in state.candidates.iter_mut().zip(requests) {
+            candidates.clone_from(&request.candidates);
+        }
+        state
     }
 
     fn step(&self, state: &mut CpuState, tokens: &[u32], log_probs: &mut Vec<f32>) {
@@ -124,7 +131,7 @@ impl CpuModel {
     /// A search before its first step. `weights` gets the attention weights of the encoder, for one source.
     pub(super) fn encoded(
         &self,
-        sources: &[Vec<u32>],
+        sources: &[&[u32]],
         weights: Option<&mut Vec<LayerWeights>>,
     ) -> CpuState {
         let mut buffers = self.buffers.take();
@@ -140,6 +147,7 @@ impl CpuModel {
             .collect();
         CpuState {
             buffers,
+            candidates: vec![None; sentences.len()],
             sentences,
             rows,
             pool: self.buffers.clone(),
@@ -195,6 +203,11 @@ impl CpuModel {
             if let Some(log_probs) = &mut log_probs {
                 let out = &mut log_probs[first * vocab..][..tokens.len() * vocab];
                 self.log_probs(&mut state.buffers.scratch, out);
+                for (row, log_probs) in state.rows[first..].iter().zip(out.chunks_mut(vocab)) {
+                    if let Some(candidates) = &state.candidates[row.sentence] {
+                        restrict(log_probs, candidates);
+                    }
+                }
             }
         }
     }

@@ -26,7 +26,7 @@ use attentive_text::special::{BOS, EOS};
 use super::constraints::Constraints;
 use super::{
     Finish, Hypothesis, Request, SearchModel, SearchOptions, Step, at_most_zero, best_first,
-    keep_rows, normalized, scan, sources,
+    keep_rows, normalized, scan,
 };
 
 /// The `n_best` translations of every request that a beam of `size` finds.
@@ -40,7 +40,7 @@ pub(super) fn search<M: SearchModel>(
         .iter()
         .map(|request| Beam::new(request, size, options))
         .collect();
-    let mut state = model.start(&sources(requests));
+    let mut state = model.start(requests);
     let mut step = Step::default();
     let mut tokens = vec![BOS; requests.len()];
     let mut parents = Vec::with_capacity(requests.len() * size);

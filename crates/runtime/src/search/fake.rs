@@ -5,11 +5,12 @@
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use attentive_text::special::{BOS, EOS, PAD};
 
-use super::SearchModel;
+use super::{Request, SearchModel, restrict};
 
 /// A model whose probabilities are a function of the source and the target so far.
 pub struct FakeModel {
@@ -21,10 +22,11 @@ pub struct FakeModel {
 /// Source and target so far (without `<s>`) -> the log-probabilities of the next token.
 type LogProbs = dyn Fn(&[u32], &[u32]) -> Vec<f32> + Send + Sync;
 
-/// What a [`FakeModel`] remembers of a row: its source and what it was fed.
+/// What a [`FakeModel`] remembers of a row: its request and what it was fed.
 #[derive(Debug, Clone)]
 pub struct FakeRow {
     source: Vec<u32>,
+    candidates: Option<Arc<[u32]>>,
     fed: Vec<u32>,
 }
 
@@ -102,11 +104,12 @@ impl SearchModel for FakeModel {
         self.vocab
     }
 
-    fn start(&self, sources: &[Vec<u32>]) -> Self::State {
-        sources
+    fn start(&self, requests: &[&Request]) -> Self::State {
+        requests
             .iter()
-            .map(|source| FakeRow {
-                source: source.clone(),
+            .map(|request| FakeRow {
+                source: request.source.clone(),
+                candidates: request.candidates.clone(),
                 fed: Vec::new(),
             })
             .collect()
@@ -128,7 +131,11 @@ impl SearchModel for FakeModel {
                 "a finished row must leave the batch"
             );
             row.fed.push(token);
+            let first = log_probs.len();
             log_probs.extend((self.log_probs)(&row.source, &row.fed[1..]));
+            if let Some(candidates) = &row.candidates {
+                restrict(&mut log_probs[first..], candidates);
+            }
         }
     }
 

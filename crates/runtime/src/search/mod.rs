@@ -7,6 +7,7 @@
 //! [`crate::translator`] calls [`search`] batch by batch.
 
 mod beam;
+mod candidates;
 mod constraints;
 pub mod fake;
 mod greedy;
@@ -18,6 +19,7 @@ mod scan;
 
 use std::borrow::Borrow;
 
+pub use candidates::restrict;
 pub use constraints::{Constraint, NoRepeatedNgrams};
 pub use options::{LengthLimit, Method, Sampling, SearchOptions};
 pub use request::Request;
@@ -32,11 +34,13 @@ pub trait SearchModel {
     /// Number of target tokens.
     fn vocab(&self) -> usize;
 
-    /// Encodes the sources (each non-empty, ending in `</s>`); row i of the state is source i.
-    fn start(&self, sources: &[Vec<u32>]) -> Self::State;
+    /// Encodes the sources (each non-empty, ending in `</s>`); row i of the state is request i. Of a request
+    /// the model uses the source and the candidates.
+    fn start(&self, requests: &[&Request]) -> Self::State;
 
     /// Feeds one token per row (`<s>` first) and writes the log-probabilities of the next ones into
-    /// `log_probs`, row-major `[rows * vocab]`, in place of whatever it held.
+    /// `log_probs`, row-major `[rows * vocab]`, in place of whatever it held. Where a request has
+    /// candidates, they are over these alone (see [`restrict`]).
     fn step(&self, state: &mut Self::State, tokens: &[u32], log_probs: &mut Vec<f32>);
 
     /// Row i of the new state is row `rows[i]` of the old: the state grows to beams and shrinks
@@ -85,7 +89,7 @@ pub enum Finish {
 /// tokens the one with the lower id wins; NaN counts as probability zero.
 ///
 /// # Panics
-/// If the options do not pass [`SearchOptions::check`], a prefix holds tokens beyond the vocabulary, or
+/// If the options do not pass [`SearchOptions::check`], a prefix or candidates hold tokens beyond the vocabulary, or
 /// the model returns rows of a wrong size.
 pub fn search<M: SearchModel, R: Borrow<Request>>(
     model: &M,
@@ -148,13 +152,6 @@ fn at_most_zero(log_prob: f32) -> f64 {
     } else {
         f64::from(log_prob)
     }
-}
-
-fn sources(requests: &[&Request]) -> Vec<Vec<u32>> {
-    requests
-        .iter()
-        .map(|request| request.source.clone())
-        .collect()
 }
 
 /// The memory that a model's answers are written into, step by step.

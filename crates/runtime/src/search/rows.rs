@@ -6,7 +6,7 @@
 use attentive_text::special::{BOS, EOS};
 
 use super::constraints::Constraints;
-use super::{Finish, Hypothesis, Request, SearchModel, SearchOptions, Step, keep_rows, sources};
+use super::{Finish, Hypothesis, Request, SearchModel, SearchOptions, Step, keep_rows};
 
 /// Makes `copies` hypotheses for every request; the answer holds, request by request, all of them.
 ///
@@ -23,7 +23,7 @@ pub(super) fn extend<M: SearchModel>(
         .iter()
         .flat_map(|request| (0..copies).map(|_| Row::new(request, options)))
         .collect();
-    let mut state = model.start(&sources(requests));
+    let mut state = model.start(requests);
     let of_request: Vec<usize> = (0..rows.len()).map(|row| row / copies).collect();
     keep_rows(model, &mut state, &of_request, requests.len());
 
