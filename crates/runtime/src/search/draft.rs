@@ -42,7 +42,7 @@ pub struct Acceptance {
 
 /// The tokens of a proposal: one more when all of the last one were right, up to this many, and fewer
 /// when not.
-const MOST: usize = 8; // EXPERIMENT
+const MOST: usize = 8;
 
 /// The greedy translation of a request: what [`super::search`] finds with the same options, token by token and
 /// bit by bit.

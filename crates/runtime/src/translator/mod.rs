@@ -49,7 +49,7 @@ use attentive_model::directory::{ModelDir, Tokenizers};
 use crate::cpu::{Compute, CpuModel};
 use crate::engine::Engine;
 use crate::error::{Result, RuntimeError};
-use crate::search::draft::{self, Draft};
+use crate::search::draft::{self, Draft, ModelDraft};
 use crate::search::{Feed, Hypothesis, Request, SearchModel, search_feed};
 
 pub use options::{Lines, Repetition, TranslatorOptions};
@@ -152,6 +152,24 @@ impl<M: SearchModel> Translator<M> {
         takes_drafts(&*self.model, &self.options)?;
         let draft = Some(draft);
         Ok(Self { draft, ..self })
+    }
+
+    /// As [`Translator::with_draft`], with a smaller model that was trained with the same tokenizers.
+    pub fn with_draft_model(self, directory: &ModelDir, compute: Compute) -> Result<Self> {
+        takes_drafts(&*self.model, &self.options)?;
+        let (own, other) = (&self.tokenizers, &directory.tokenizers);
+        for (side, own, other) in [
+            ("the source", &own.src, &other.src),
+            ("the target", &own.tgt, &other.tgt),
+        ] {
+            if own.fingerprint() != other.fingerprint() {
+                let path = directory.path.clone();
+                return Err(RuntimeError::Draft { side, path });
+            }
+        }
+        let model = CpuModel::open(directory, compute)?;
+        let limit = directory.config.position_limit();
+        self.with_draft(Arc::new(ModelDraft::new(model, limit)))
     }
 
     /// The same translator on the threads of another engine, such as that of another model.
@@ -349,7 +367,7 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
 /// Whether drafts can be used.
 fn takes_drafts<M: SearchModel>(model: &M, options: &TranslatorOptions) -> Result<()> {
     let problem = if !options.search.takes_drafts() {
-        "a draft needs greedy search: use a beam of 1, without sampling"
+        "a draft needs greedy search: use a beam of 1 (--beam 1) and no sampling"
     } else if model.elastic().is_none() {
         "a draft needs a model that can verify it: use the CPU's"
     } else {
