@@ -4,11 +4,13 @@ use proptest::prelude::*;
 
 use super::aligned::Aligned;
 use super::attend::{Attend, Heads, LayerWeights};
+use super::candidates::{ByToken, Candidates, Logits};
 use super::matrix::{Bytes, Matrix, Plain, Quantized, padded, quantize};
 use super::pages::Pages;
 use super::product::Then;
 use super::rowwise::{LogSoftmax, Norm, Normalize};
 use super::simd::{Isa, LANES};
+use crate::search::restrict;
 
 /// Numbers from -1 to 1 that look random.
 fn numbers(count: usize, seed: u32) -> Vec<f32> {
@@ -78,6 +80,40 @@ proptest! {
                         Then::Add => sum + f64::from(start[i]),
                     };
                     prop_assert!((f64::from(found) - expected).abs() < 1e-4, "{isa:?} {then:?}: {found}, {expected}");
+                }
+            }
+        }
+    }
+
+    /// Over all tokens, int8 gives the bits of the whole layer; over some, what is left of it.
+    #[test]
+    fn candidates_have_the_probabilities_that_the_whole_layer_gives_them(
+        m in 1usize..10, k in 1usize..150, n in 1usize..90, some in 1usize..5, seed: u32, eight_bits: bool,
+    ) {
+        let (x, w, bias) = (numbers(m * k, seed), numbers(k * n, seed ^ 1), numbers(n, seed ^ 2));
+        let values = little_endian(&w);
+        let plain = Plain { values: &values, k, n, transposed: true };
+        for isa in Isa::available() {
+            let matrix = if eight_bits { int8(plain, &bias, isa) } else { Matrix::f32(plain, &bias) };
+            let mut expected = product(isa, &matrix, &x, k, &vec![0.0; m * n], Then::Store);
+            isa.run(LogSoftmax { rows: &mut expected, width: n });
+            let candidates: Vec<u32> = (0..n as u32).step_by(some).collect();
+            let (x, stride) = rows(&x, k);
+            let mut buffer = Quantized::default();
+            let input = matrix.prepare(isa, &x, stride, m, &mut buffer);
+            let mut found = vec![0.0; m * n];
+            // The rows of two sentences with the same candidates.
+            let tokens = &candidates[..];
+            let sentences = [m / 2, m - m / 2].map(|rows| Candidates { rows, tokens });
+            ByToken::new(&matrix).log_probs(isa, input, &sentences, &mut Logits::default(), &mut found);
+            if some == 1 && eight_bits {
+                prop_assert_eq!(&found, &expected);
+            }
+            for (found, expected) in found.chunks(n).zip(expected.chunks_mut(n)) {
+                restrict(expected, &candidates);
+                for (found, expected) in found.iter().zip(&*expected) {
+                    let close = (found - expected).abs() < 1e-4 || found == expected;
+                    prop_assert!(close, "{isa:?}: {found}, {expected}");
                 }
             }
         }

@@ -38,6 +38,7 @@ mod repetition;
 mod source;
 mod translation;
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -110,6 +111,7 @@ impl<M: SearchModel> Translator<M> {
             }
             .into());
         }
+        options.check_shortlist(&tokenizers, None)?;
         Ok(Self {
             model: Arc::new(model),
             tokenizers,
@@ -122,6 +124,7 @@ impl<M: SearchModel> Translator<M> {
     /// that there are more or fewer).
     pub fn with_options(&self, options: TranslatorOptions) -> Result<Self> {
         options.check()?;
+        options.check_shortlist(&self.tokenizers, self.options.shortlist.as_ref())?;
         let threads = options.threads_here();
         let engine = if threads == self.engine.threads() {
             self.engine.clone()
@@ -197,8 +200,20 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
     pub fn translate_tokens(&self, requests: &[Request]) -> Vec<Vec<Hypothesis>> {
         let lengths = requests.iter().map(|request| request.source.len());
         self.in_batches(lengths, Vec::new(), |batch| {
-            let requests: Vec<&Request> = batch.iter().map(|&i| &requests[i]).collect();
+            let requests = batch.iter().map(|&i| self.with_candidates(&requests[i]));
+            let requests: Vec<Cow<Request>> = requests.collect();
             search(&*self.model, &requests, &self.options.search)
+        })
+    }
+
+    /// The request, with the candidates that the shortlist has for it.
+    fn with_candidates<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
+        if self.options.shortlist.is_none() {
+            return Cow::Borrowed(request);
+        }
+        Cow::Owned(Request {
+            candidates: self.options.candidates(request),
+            ..request.clone()
         })
     }
 

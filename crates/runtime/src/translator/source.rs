@@ -77,11 +77,13 @@ impl Source {
         let truncated = tokens.len().saturating_sub(options.max_source_tokens - 1);
         tokens.truncate(tokens.len() - truncated);
         let unknown = tokens.iter().filter(|&&token| token == UNK).count();
+        let mut request = Request {
+            prefix: tokenizers.tgt.encode(line.prefix().trim()),
+            ..Request::new(source_ids(tokens))
+        };
+        request.candidates = options.candidates(&request);
         Some(Self {
-            request: Request {
-                prefix: tokenizers.tgt.encode(line.prefix().trim()),
-                ..Request::new(source_ids(tokens))
-            },
+            request,
             truncated,
             unknown,
             words,

@@ -58,6 +58,20 @@ impl Simd for Avx2 {
             [dot_half(acc[0], a, w[0]), dot_half(acc[1], a, w[1])]
         }
     }
+    #[inline(always)] unsafe fn dot_bytes(acc: I, a: *const u8, w: *const i8) -> I {
+        unsafe {
+            let (a, w) = (Self::load_w(a.cast()), Self::load_w(w));
+            [dot_half(acc[0], a[0], w[0]), dot_half(acc[1], a[1], w[1])]
+        }
+    }
+    #[inline(always)] unsafe fn sum4_i(v: [I; 4], to: *mut i32) {
+        unsafe {
+            let ab = _mm256_hadd_epi32(_mm256_add_epi32(v[0][0], v[0][1]), _mm256_add_epi32(v[1][0], v[1][1]));
+            let cd = _mm256_hadd_epi32(_mm256_add_epi32(v[2][0], v[2][1]), _mm256_add_epi32(v[3][0], v[3][1]));
+            let halves = _mm256_hadd_epi32(ab, cd); // a b c d in each half
+            _mm_storeu_si128(to.cast(), _mm_add_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256::<1>(halves)));
+        }
+    }
 }
 
 // Functions, because closures are compiled without the instructions that are enabled around them.

@@ -75,4 +75,14 @@ impl<const VNNI: bool> Simd for Avx512<VNNI> {
             _mm512_add_epi32(acc, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)))
         }
     }
+    #[inline(always)] unsafe fn dot_bytes(acc: __m512i, a: *const u8, w: *const i8) -> __m512i { unsafe { Self::dot(acc, _mm512_loadu_si512(a.cast()), Self::load_w(w)) } }
+    #[inline(always)] unsafe fn sum4_i(v: [__m512i; 4], to: *mut i32) {
+        unsafe {
+            let ab = _mm512_add_epi32(_mm512_unpacklo_epi32(v[0], v[1]), _mm512_unpackhi_epi32(v[0], v[1]));
+            let cd = _mm512_add_epi32(_mm512_unpacklo_epi32(v[2], v[3]), _mm512_unpackhi_epi32(v[2], v[3]));
+            let quarters = _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd)); // a b c d in each quarter
+            let halves = _mm256_add_epi32(_mm512_castsi512_si256(quarters), _mm512_extracti64x4_epi64::<1>(quarters));
+            _mm_storeu_si128(to.cast(), _mm_add_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256::<1>(halves)));
+        }
+    }
 }

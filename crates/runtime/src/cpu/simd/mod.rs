@@ -61,6 +61,10 @@ pub(crate) trait Simd {
     unsafe fn load_w(from: *const i8) -> Self::W;
     /// Adds to each lane the products of its four bytes, exactly.
     unsafe fn dot(acc: Self::I, a: Self::A, w: Self::W) -> Self::I;
+    /// As [`Simd::dot`], where each lane has four bytes of the activation to itself.
+    unsafe fn dot_bytes(acc: Self::I, a: *const u8, w: *const i8) -> Self::I;
+    /// The sums of four vectors of whole numbers.
+    unsafe fn sum4_i(vectors: [Self::I; 4], to: *mut i32);
 
     /// The lanes' sum, always in the same order.
     #[inline(always)]
