@@ -15,7 +15,7 @@ use super::load::DecoderLayer;
 use super::pages::Pages;
 use super::rowwise::LogSoftmax;
 use super::simd::LANES;
-use crate::search::{Request, SearchModel};
+use crate::search::{Elastic, Request, SearchModel};
 
 /// Rows that go through all layers together.
 const ROWS: usize = 96;
@@ -27,7 +27,10 @@ const LOGIT_ROWS: usize = 18;
 #[derive(Debug)]
 pub struct CpuState {
     buffers: DecoderBuffers,
+    /// Sources that have rows, and places of some that had.
     sentences: Vec<Sentence>,
+    /// How many rows each of them has.
+    users: Vec<usize>,
     /// The target tokens that may be produced, for each sentence.
     candidates: Vec<Option<Arc<[u32]>>>,
     rows: Vec<Row>,
@@ -84,11 +87,8 @@ impl SearchModel for CpuModel {
     }
 
     fn start(&self, requests: &[&Request]) -> CpuState {
-        let sources: Vec<&[u32]> = requests.iter().map(|request| &request.source[..]).collect();
-        let mut state = self.encoded(&sources, None);
-        for (candidates, request) in state.candidates.iter_mut().zip(requests) {
-            candidates.clone_from(&request.candidates);
-        }
+        let mut state = self.empty_state();
+        self.admit(&mut state, requests);
         state
     }
 
@@ -96,13 +96,7 @@ impl SearchModel for CpuModel {
         assert_eq!(state.rows.len(), tokens.len(), "one token per row");
         let pages = &mut state.buffers.pages;
         for row in &mut state.rows {
-            match row.past.last_mut() {
-                Some(page) if !row.position.is_multiple_of(LANES) => {
-                    let (block, width) = self.heads.block();
-                    *page = pages.own(*page, block, row.position % LANES * width);
-                }
-                _ => row.past.push(pages.take()),
-            }
+            self.make_room(pages, row, 1);
         }
         self.decode(state, tokens, Some(log_probs), None);
         state.rows.iter_mut().for_each(|row| row.position += 1);
@@ -117,10 +111,20 @@ impl SearchModel for CpuModel {
         for (row, &from) in state.rows.iter_mut().zip(rows) {
             row.clone_from(&free_rows[from]);
             row.past.iter().for_each(|&page| pages.share(page));
+            state.users[row.sentence] += 1;
         }
         for row in free_rows.iter_mut() {
             row.past.drain(..).for_each(|page| pages.give_back(page));
+            state.users[row.sentence] -= 1;
+            if state.users[row.sentence] == 0 {
+                let source = &mut state.sentences[row.sentence].pages;
+                source.drain(..).for_each(|page| pages.give_back(page));
+            }
         }
+    }
+
+    fn elastic(&self) -> Option<&dyn Elastic<CpuState>> {
+        Some(self)
     }
 
     fn cross_attention(&self, source: &[u32], target: &[u32]) -> Option<Vec<f32>> {
@@ -128,31 +132,117 @@ impl SearchModel for CpuModel {
     }
 }
 
+impl Elastic<CpuState> for CpuModel {
+    fn admit(&self, state: &mut CpuState, requests: &[&Request]) {
+        let sources: Vec<&[u32]> = requests.iter().map(|request| &request.source[..]).collect();
+        let DecoderBuffers { scratch, pages, .. } = &mut state.buffers;
+        let sentences = self.encode(&sources, scratch, pages, None);
+        let mut free = 0;
+        for (sentence, request) in sentences.into_iter().zip(requests) {
+            while state.users.get(free).is_some_and(|&users| users > 0) {
+                free += 1;
+            }
+            state.add(free, sentence, request.candidates.clone());
+        }
+    }
+
+    fn extend(&self, state: &mut CpuState, tokens: &[u32], log_probs: &mut Vec<f32>) {
+        let [row] = &mut state.rows[..] else {
+            panic!("only one row can be fed several tokens");
+        };
+        self.make_room(&mut state.buffers.pages, row, tokens.len());
+        // A row attends to those before it, because all of them write into the same pages in order.
+        let mut after = row.clone();
+        state.rows = successive(row, tokens.len());
+        self.decode(state, tokens, Some(log_probs), None);
+        after.position += tokens.len();
+        state.rows = vec![after];
+    }
+
+    fn rewind(&self, state: &mut CpuState, count: usize) {
+        let [row] = &mut state.rows[..] else {
+            panic!("only one row can forget tokens");
+        };
+        row.position -= count;
+        let pages = &mut state.buffers.pages;
+        let forgotten = row.past.drain(row.position.div_ceil(LANES)..);
+        forgotten.for_each(|page| pages.give_back(page));
+    }
+}
+
+impl CpuState {
+    /// Adds a row for a new source, at a place where none is in use.
+    fn add(&mut self, place: usize, sentence: Sentence, candidates: Option<Arc<[u32]>>) {
+        if place == self.sentences.len() {
+            self.sentences.push(sentence);
+            self.candidates.push(candidates);
+            self.users.push(1);
+        } else {
+            self.sentences[place] = sentence;
+            self.candidates[place] = candidates;
+            self.users[place] = 1;
+        }
+        self.rows.push(Row {
+            sentence: place,
+            ..Row::default()
+        });
+    }
+}
+
+/// A row for each of the next positions of a row, all with the same pages.
+fn successive(row: &Row, count: usize) -> Vec<Row> {
+    (0..count)
+        .map(|ahead| Row {
+            position: row.position + ahead,
+            ..row.clone()
+        })
+        .collect()
+}
+
 impl CpuModel {
-    /// A search before its first step. `weights` gets the attention weights of the encoder, for one source.
-    pub(super) fn encoded(
-        &self,
-        sources: &[&[u32]],
-        weights: Option<&mut Vec<LayerWeights>>,
-    ) -> CpuState {
+    /// Pages for the next `count` positions of a row that nobody else uses.
+    fn make_room(&self, pages: &mut Pages, row: &mut Row, count: usize) {
+        if let Some(page) = row.past.last_mut()
+            && !row.position.is_multiple_of(LANES)
+        {
+            let (block, width) = self.heads.block();
+            *page = pages.own(*page, block, row.position % LANES * width);
+        }
+        let needed = (row.position + count).div_ceil(LANES);
+        while row.past.len() < needed {
+            row.past.push(pages.take());
+        }
+    }
+
+    /// A search without sentences.
+    fn empty_state(&self) -> CpuState {
         let mut buffers = self.buffers.take();
         buffers
             .pages
             .clear(self.network.decoder.len() * self.heads.page());
-        let sentences = self.encode(sources, &mut buffers.scratch, &mut buffers.pages, weights);
-        let rows = (0..sources.len())
-            .map(|sentence| Row {
-                sentence,
-                ..Row::default()
-            })
-            .collect();
         CpuState {
             buffers,
-            candidates: vec![None; sentences.len()],
-            sentences,
-            rows,
+            sentences: Vec::new(),
+            users: Vec::new(),
+            candidates: Vec::new(),
+            rows: Vec::new(),
             pool: self.buffers.clone(),
         }
+    }
+
+    /// A search for one source before its first step. `weights` gets the attention weights of the encoder.
+    pub(super) fn encoded(
+        &self,
+        source: &[u32],
+        weights: Option<&mut Vec<LayerWeights>>,
+    ) -> CpuState {
+        let mut state = self.empty_state();
+        let DecoderBuffers { scratch, pages, .. } = &mut state.buffers;
+        let sentences = self.encode(&[source], scratch, pages, weights);
+        for sentence in sentences {
+            state.add(0, sentence, None);
+        }
+        state
     }
 
     /// Feeds all tokens of a target (`<s>` first) to the only sentence of a new state, a row for each
@@ -163,16 +253,9 @@ impl CpuModel {
         tokens: &[u32],
         log_probs: Option<&mut Vec<f32>>,
     ) -> DecoderWeights {
-        let pages = &mut state.buffers.pages;
-        let count = tokens.len().div_ceil(LANES);
-        let past: Vec<usize> = (0..count).map(|_| pages.take()).collect();
-        state.rows = (0..tokens.len())
-            .map(|position| Row {
-                sentence: 0,
-                position,
-                past: past.clone(),
-            })
-            .collect();
+        let row = &mut state.rows[0];
+        self.make_room(&mut state.buffers.pages, row, tokens.len());
+        state.rows = successive(row, tokens.len());
         let layers = |keys: usize| {
             let layer = |_| LayerWeights::zeros(self.heads.heads, tokens.len(), keys);
             self.network.decoder.iter().map(layer).collect()

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use attentive_text::special::{BOS, EOS, PAD};
 
-use super::{Request, SearchModel, restrict};
+use super::{Elastic, Request, SearchModel, restrict};
 
 /// A model whose probabilities are a function of the source and the target so far.
 pub struct FakeModel {
@@ -105,14 +105,9 @@ impl SearchModel for FakeModel {
     }
 
     fn start(&self, requests: &[&Request]) -> Self::State {
-        requests
-            .iter()
-            .map(|request| FakeRow {
-                source: request.source.clone(),
-                candidates: request.candidates.clone(),
-                fed: Vec::new(),
-            })
-            .collect()
+        let mut state = Vec::new();
+        self.admit(&mut state, requests);
+        state
     }
 
     /// Refuses, by panicking, what would make a real model compute nonsense.
@@ -143,6 +138,10 @@ impl SearchModel for FakeModel {
         *state = rows.iter().map(|&row| state[row].clone()).collect();
     }
 
+    fn elastic(&self) -> Option<&dyn Elastic<Self::State>> {
+        Some(self)
+    }
+
     /// Each step looks at the source token of its own place.
     fn cross_attention(&self, source: &[u32], target: &[u32]) -> Option<Vec<f32>> {
         let mut weights = vec![0.0; (target.len() + 1) * source.len()];
@@ -150,5 +149,30 @@ impl SearchModel for FakeModel {
             row[step.min(source.len() - 1)] = 1.0;
         }
         Some(weights)
+    }
+}
+
+impl Elastic<Vec<FakeRow>> for FakeModel {
+    fn admit(&self, state: &mut Vec<FakeRow>, requests: &[&Request]) {
+        state.extend(requests.iter().map(|request| FakeRow {
+            source: request.source.clone(),
+            candidates: request.candidates.clone(),
+            fed: Vec::new(),
+        }));
+    }
+
+    fn extend(&self, state: &mut Vec<FakeRow>, tokens: &[u32], log_probs: &mut Vec<f32>) {
+        let mut row = Vec::new();
+        log_probs.clear();
+        for &token in tokens {
+            self.step(state, &[token], &mut row);
+            log_probs.append(&mut row);
+        }
+    }
+
+    fn rewind(&self, state: &mut Vec<FakeRow>, count: usize) {
+        assert_eq!(state.len(), 1, "the only row");
+        let left = state[0].fed.len() - count;
+        state[0].fed.truncate(left);
     }
 }

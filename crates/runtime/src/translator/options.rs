@@ -1,5 +1,6 @@
 //! How to translate, and whether it makes sense.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use attentive_model::config::TransformerConfig;
@@ -100,15 +101,15 @@ impl TranslatorOptions {
         self.batch_sentences.unwrap_or((ROWS / rows_each).max(1))
     }
 
-    /// The target tokens that the translation of a request may hold: its own candidates, or else those of the
-    /// shortlist, its prefix among them.
-    pub(super) fn candidates(&self, request: &Request) -> Option<Arc<[u32]>> {
-        let from_shortlist = || {
-            let shortlist = self.shortlist.as_ref()?;
-            let Request { source, prefix, .. } = request;
-            Some(shortlist.candidates(source, prefix).into())
-        };
-        request.candidates.clone().or_else(from_shortlist)
+    /// Gives a request the candidates that the shortlist has for it, its prefix among them, unless it has some of
+    /// its own.
+    pub(super) fn add_candidates(&self, request: &mut Cow<'_, Request>) {
+        if let Some(shortlist) = &self.shortlist
+            && request.candidates.is_none()
+        {
+            let candidates = shortlist.candidates(&request.source, &request.prefix);
+            request.to_mut().candidates = Some(candidates.into());
+        }
     }
 
     /// The number of threads on this machine.
