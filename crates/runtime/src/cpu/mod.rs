@@ -25,6 +25,8 @@ mod matrix;
 mod pages;
 mod product;
 mod quantize;
+#[doc(hidden)]
+pub mod roofline;
 mod rowwise;
 mod simd;
 #[cfg(test)]
@@ -86,9 +88,9 @@ pub struct CpuModel {
 }
 
 impl CpuModel {
-    /// Reads the weights of a model directory.
+    /// Reads the weights of a model directory. Computes as [`Isa::detect`] says.
     pub fn open(dir: &ModelDir, compute: Compute) -> Result<Self> {
-        Self::open_with(dir, compute, Isa::detect())
+        Self::open_with(dir, compute, Isa::detect()?)
     }
 
     /// As [`CpuModel::open`], for an instruction set of one's choice.

@@ -148,6 +148,29 @@ proptest! {
         }
     }
 
+    /// Tiles of other heights, and fetching what comes next, must not show.
+    #[test]
+    fn a_row_alone_gives_the_bits_that_it_gives_among_others(
+        m in 2usize..30, k in 1usize..70, n in 1usize..150, seed: u32,
+    ) {
+        let (x, w, bias) = (numbers(m * k, seed), numbers(k * n, seed ^ 1), numbers(n, seed ^ 2));
+        let start = numbers(m * n, seed ^ 3);
+        let values = little_endian(&w);
+        let plain = Plain { values: &values, k, n, transposed: false };
+        let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+        for isa in Isa::available() {
+            for matrix in [Matrix::f32(plain, &bias), int8(plain, &bias, isa)] {
+                for then in [Then::Store, Then::Relu, Then::Add] {
+                    let all = product(isa, &matrix, &x, k, &start, then);
+                    for row in 0..m {
+                        let alone = product(isa, &matrix, &x[row * k..][..k], k, &start[row * n..][..n], then);
+                        prop_assert_eq!(bits(&alone), bits(&all[row * n..][..n]), "{:?} {:?}", isa, then);
+                    }
+                }
+            }
+        }
+    }
+
     #[test]
     fn rows_are_normalized_and_become_log_probabilities(
         m in 1usize..4, width in 2usize..200, seed: u32,

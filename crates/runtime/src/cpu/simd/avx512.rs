@@ -46,6 +46,8 @@ impl<const VNNI: bool> Simd for Avx512<VNNI> {
         }
     }
 
+    #[inline(always)] unsafe fn load_some(from: *const f32, count: usize, fill: f32) -> __m512 { unsafe { _mm512_mask_loadu_ps(_mm512_set1_ps(fill), first_lanes(count), from) } }
+    #[inline(always)] unsafe fn store_some(to: *mut f32, v: __m512, count: usize) { unsafe { _mm512_mask_storeu_ps(to, first_lanes(count), v) } }
     #[inline(always)] unsafe fn sum(v: __m512) -> f32 { unsafe { _mm512_reduce_add_ps(v) } }
     #[inline(always)] unsafe fn largest(v: __m512) -> f32 { unsafe { _mm512_reduce_max_ps(v) } }
     #[inline(always)] unsafe fn sum4(v: [__m512; 4], to: *mut f32) {
@@ -85,4 +87,9 @@ impl<const VNNI: bool> Simd for Avx512<VNNI> {
             _mm_storeu_si128(to.cast(), _mm_add_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256::<1>(halves)));
         }
     }
+}
+
+#[inline(always)]
+fn first_lanes(count: usize) -> __mmask16 {
+    ((1u32 << count) - 1) as __mmask16
 }
