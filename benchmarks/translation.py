@@ -1,6 +1,6 @@
 """Translation beside CTranslate2, same weights, same tokens: called by `benchmarks/run translation`.
 
-    translation.py compare BINARY MODEL DATA [--quick] [--size SIZE] [--isa ISA] [--threads N] [--json FILE]
+    translation.py compare BINARY MODEL DATA [--quick] [--size SIZE] [--isa ISA] [--threads N] [--shortlist] [--json FILE]
                                                                             tables, then the ratios
     translation.py scaling BINARY MODEL DATA [--quick] [--json FILE]        ours for batches, beams and threads
     translation.py serve DIR SOURCES COMPUTE INTER INTRA                    one CTranslate2 process
@@ -180,6 +180,22 @@ def convert(folder, out, quantization=None):
     spec.save(out)
 
 
+def write_vmap(shortlist, folder):
+    """The same shortlist for CTranslate2 (the file is described in crates/model/src/shortlist.rs)."""
+    header = struct.Struct("<8s5I32s")
+    with open(shortlist, "rb") as file:
+        _, _, sources, _, always, count, _ = header.unpack(file.read(header.size))
+        numbers = np.frombuffer(file.read(4 * (always + sources + 1 + count)), np.uint32)
+    always, starts, lists = np.split(numbers, [always, always + sources + 1])
+    name = lambda token: SPECIALS[token] if token < len(SPECIALS) else str(token)
+    with open(os.path.join(folder, "vmap.txt"), "w") as file:
+        print("", " ".join(map(name, always)), sep="\t", file=file)
+        for source in range(sources):
+            tokens = lists[starts[source] : starts[source + 1]]
+            if len(tokens):
+                print(name(source), " ".join(map(name, tokens)), sep="\t", file=file)
+
+
 # --- Contenders ------------------------------------------------------------------------------------------
 
 
@@ -199,11 +215,12 @@ def serve(folder, sources, compute, inter, intra):
     translator = ctranslate2.Translator(
         folder, device="cpu", compute_type=compute, inter_threads=inter, intra_threads=intra
     )
+    vmap = os.path.exists(os.path.join(folder, "vmap.txt"))
     loading = {"seconds": time.perf_counter() - clock, "start_kib": start, "loaded_kib": memory_kib("VmRSS")}
 
     def translate(lines, beam, batch):
         return translator.translate_batch(
-            lines, max_batch_size=batch, beam_size=beam, length_penalty=ALPHA, max_decoding_length=200
+            lines, max_batch_size=batch, beam_size=beam, length_penalty=ALPHA, max_decoding_length=200, use_vmap=vmap
         )
 
     for line in sys.stdin:
@@ -250,10 +267,10 @@ class Contender:
         self.process.wait()
 
 
-def contenders(binary, models, peer, sources, threads):
+def contenders(binary, models, peer, sources, threads, shortlist):
     """Ours, and CTranslate2 in each of its ways; `models` and `peer` map a kind of number to a directory."""
     ours = [
-        Contender(f"attentive {compute}", [binary, "serve", model, sources, compute, str(threads)], True)
+        Contender(f"attentive {compute}", [binary, "serve", model, sources, compute, str(threads), *shortlist], True)
         for compute, model in models.items()
     ]
     theirs = []
@@ -296,7 +313,7 @@ def best_batch(contender, beam, quick):
     return min(sizes, key=lambda size: min(contender.ask("speed", beam, size)["seconds"] for _ in range(2)))
 
 
-def measure(size, binary, model, texts, references, folder, quick, threads):
+def measure(size, binary, model, texts, references, folder, quick, threads, shortlist):
     sources = os.path.join(folder, "sources.jsonl")
     with open(sources, "w") as file:
         subprocess.run([binary, "encode", model], input="\n".join(texts) + "\n", stdout=file, text=True, check=True)
@@ -305,9 +322,11 @@ def measure(size, binary, model, texts, references, folder, quick, threads):
         quantization = None if compute == "float32" else compute
         peer[compute] = os.path.join(folder, f"{size}-{compute}")
         convert(model, peer[compute], quantization)
+        for path in shortlist:
+            write_vmap(path, peer[compute])
     models = {"f32": model, "int8": os.path.join(folder, f"{size}-ours-int8")}
     subprocess.run([binary, "quantize", model, models["int8"]], check=True)
-    ours, theirs = contenders(binary, models, peer, sources, threads)
+    ours, theirs = contenders(binary, models, peer, sources, threads, shortlist)
     everyone = ours + theirs
     # Where there are more threads, a single one is there for single sentences.
     busy = [contender for contender in everyone if threads == 1 or not contender.name.endswith("1x1")]
@@ -437,7 +456,7 @@ def test_set(data):
     return read("test_2016_flickr.de.gz"), read("test_2016_flickr.en.gz")
 
 
-def compare(binary, model, data, quick, json_file, size=None, isa=None, threads=None):
+def compare(binary, model, data, quick, with_shortlist, json_file, size=None, isa=None, threads=None):
     if isa:
         # Before CTranslate2 is loaded, and for all contenders, which inherit it.
         os.environ.update(INSTRUCTIONS[isa], ATTENTIVE_ISA=isa)
@@ -445,16 +464,22 @@ def compare(binary, model, data, quick, json_file, size=None, isa=None, threads=
 
     threads = int(threads or os.cpu_count())
     texts, references = test_set(data)
-    print(f"CTranslate2 {ctranslate2.__version__}, {threads} threads, test_2016_flickr{isa and f', {isa} only' or ''}")
+    print(f"CTranslate2 {ctranslate2.__version__}, {threads} threads, test_2016_flickr{isa and f', {isa} only' or ''}{', with a shortlist' * with_shortlist}")
     result = {"threads": threads, "ctranslate2": ctranslate2.__version__, "isa": isa}
     with tempfile.TemporaryDirectory() as folder:
+        shortlist = []
+        if with_shortlist:
+            shortlist = [os.path.join(folder, "shortlist")]
+            corpus = [os.path.join(data, f"train.{side}.gz") for side in ("de", "en")]
+            subprocess.run([binary, "shortlist", model, *corpus, *shortlist], check=True)
         base = os.path.join(folder, "base")
         widened(model, base)
         sizes = {"base": (base, 100 if quick else 1000), "small": (model, 300 if quick else 1000)}
         for name, (path, count) in sizes.items():
             if size not in (None, name):
                 continue
-            table, same = measure(name, binary, path, texts[:count], references[:count], folder, quick, threads)
+            lines = texts[:count], references[:count]
+            table, same = measure(name, binary, path, *lines, folder, quick, threads, shortlist)
             print_table(f"{name}, {count} sentences", table, same)
             result[name] = {"sentences": count, "contenders": table, "agreement": same, "ratios": ratios(table)}
     if json_file:
@@ -510,10 +535,11 @@ if __name__ == "__main__":
                 options[name] = arguments[place + 1]
                 del arguments[place : place + 2]
         quick = "--quick" in arguments
-        arguments = [argument for argument in arguments if argument != "--quick"]
+        with_shortlist = "--shortlist" in arguments
+        arguments = [argument for argument in arguments if argument not in ("--quick", "--shortlist")]
         if options["--isa"] not in (None, *INSTRUCTIONS):
             raise SystemExit(f"--isa takes one of {', '.join(INSTRUCTIONS)}")
         if sys.argv[1] == "compare":
-            compare(*arguments, quick, *options.values())
+            compare(*arguments, quick, with_shortlist, *options.values())
         else:
             scaling(*arguments, quick, options["--json"])

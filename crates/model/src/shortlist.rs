@@ -46,6 +46,11 @@ pub struct Shortlist {
 }
 
 impl Shortlist {
+    /// As many translations of a source token as cost models no quality.
+    pub const BEST: usize = 100;
+    /// As many frequent tokens as cost models no quality.
+    pub const FREQUENT: usize = 500;
+
     /// Of the translations of each source token the `best`, besides the `frequent` most frequent target tokens,
     /// which are always candidates. So are the special tokens, and the token of the same spelling as
     /// a source token is a candidate with it, so that names and numbers can be copied.

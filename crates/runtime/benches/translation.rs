@@ -5,6 +5,7 @@
 //! translation encode MODEL < lines            one JSON array of token ids for each line
 //! translation decode MODEL < ids              one line of text for each JSON array
 //! translation quantize MODEL DIR              the model in int8
+//! translation shortlist MODEL SRC TGT FILE    a shortlist, learned from a corpus
 //! translation serve MODEL SOURCES COMPUTE THREADS [SHORTLIST]
 //!     load                              -> {"seconds", "tokenizer_seconds", "start_kib", "loaded_kib"}
 //!     speed BEAM BATCH [TOKENS]         -> {"seconds", "peak_kib"}, all sources; batch 0 is our choice
@@ -28,6 +29,7 @@ use attentive_runtime::search::draft::{self, Acceptance, Draft, ModelDraft};
 use attentive_runtime::search::{Request, SearchOptions};
 use attentive_runtime::{Translator, TranslatorOptions};
 use attentive_text::special::source_ids;
+use attentive_text::{Lexicon, PairOptions, TokenPairs};
 use serde_json::json;
 
 /// As in the binary.
@@ -62,6 +64,16 @@ fn main() -> Answer<()> {
         }
         ["quantize", model, out] => {
             quantize(model.as_ref(), out.as_ref())?;
+            Ok(())
+        }
+        ["shortlist", model, src, tgt, out] => {
+            let tokenizers = ModelDir::open(model)?.tokenizers;
+            let (src, tgt) = ([src.into()], [tgt.into()]);
+            let (src, tgt) = ((&src[..], &tokenizers.src), (&tgt[..], &tokenizers.tgt));
+            let pairs = TokenPairs::read(src, tgt, &PairOptions::default(), |_| {})?;
+            let lexicon = Lexicon::learn(&pairs, Lexicon::ROUNDS, |_| {});
+            let (best, frequent) = (Shortlist::BEST, Shortlist::FREQUENT);
+            Shortlist::new(&tokenizers, &lexicon, best, frequent).write(out)?;
             Ok(())
         }
         [

@@ -34,13 +34,13 @@ pub struct ShortlistArgs {
     #[arg(long, short, value_name = "FILE")]
     out: PathBuf,
     /// Target tokens for each source token
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = positive())]
+    #[arg(long, value_name = "N", default_value_t = Shortlist::BEST, value_parser = positive())]
     best: usize,
     /// The most frequent target tokens, which are candidates in every sentence
-    #[arg(long, value_name = "N", default_value_t = 500)]
+    #[arg(long, value_name = "N", default_value_t = Shortlist::FREQUENT)]
     frequent: usize,
     /// Rounds of learning
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = positive())]
+    #[arg(long, value_name = "N", default_value_t = Lexicon::ROUNDS, value_parser = positive())]
     rounds: usize,
     /// Learn from at most so many pairs, spread evenly over the corpus
     #[arg(long, value_name = "N", default_value_t = PairOptions::default().most, value_parser = positive())]

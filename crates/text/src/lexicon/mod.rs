@@ -27,6 +27,10 @@ pub struct Lexicon {
 }
 
 impl Lexicon {
+    /// The rounds after which shortlists held most of what models produce. More rounds make the lexicon sharper,
+    /// and drop words that only occur beside a source token but that models do say.
+    pub const ROUNDS: usize = 2;
+
     /// Learns from the pairs in so many rounds. `progress` is told how much is done, from 0 to 1.
     pub fn learn(pairs: &TokenPairs, rounds: usize, mut progress: impl FnMut(f64)) -> Self {
         let sentences_with = Occurrences::of(pairs);

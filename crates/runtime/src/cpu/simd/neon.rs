@@ -89,10 +89,8 @@ impl Simd for Neon {
     }
     #[inline(always)] unsafe fn dot_bytes(acc: Ints, a: *const u8, w: *const i8) -> Ints { each!(I => dot_quarter(acc[I], vld1q_s8(a.cast::<i8>().add(16 * I)), vld1q_s8(w.add(16 * I)))) }
     #[inline(always)] unsafe fn sum4_i(v: [Ints; 4], to: *mut i32) {
-        unsafe {
-            let v: [int32x4_t; 4] = each!(I => vaddq_s32(vaddq_s32(v[I][0], v[I][1]), vaddq_s32(v[I][2], v[I][3])));
-            vst1q_s32(to, vpaddq_s32(vpaddq_s32(v[0], v[1]), vpaddq_s32(v[2], v[3])));
-        }
+        let v = each!(I => vaddq_s32(vaddq_s32(v[I][0], v[I][1]), vaddq_s32(v[I][2], v[I][3])));
+        unsafe { vst1q_s32(to, vpaddq_s32(vpaddq_s32(v[0], v[1]), vpaddq_s32(v[2], v[3]))) };
     }
 }
 
