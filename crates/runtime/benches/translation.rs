@@ -5,7 +5,8 @@
 //! translation encode MODEL < lines            one JSON array of token ids for each line
 //! translation decode MODEL < ids              one line of text for each JSON array
 //! translation quantize MODEL DIR              the model in int8
-//! translation serve MODEL SOURCES COMPUTE THREADS
+//! translation shortlist MODEL SRC TGT FILE    a shortlist, learned from a corpus
+//! translation serve MODEL SOURCES COMPUTE THREADS [SHORTLIST]
 //!     load                              -> {"seconds", "tokenizer_seconds", "start_kib", "loaded_kib"}
 //!     speed BEAM BATCH [TOKENS]         -> {"seconds", "peak_kib"}, all sources; batch 0 is our choice
 //!     latency BEAM COUNT                -> {"seconds": [...]}, one source after the other
@@ -21,12 +22,14 @@ use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
+use attentive_model::Shortlist;
 use attentive_model::directory::ModelDir;
 use attentive_runtime::cpu::{Compute, CpuModel, quantize};
 use attentive_runtime::search::draft::{self, Acceptance, Draft, ModelDraft};
 use attentive_runtime::search::{Request, SearchOptions};
 use attentive_runtime::{Translator, TranslatorOptions};
 use attentive_text::special::source_ids;
+use attentive_text::{Lexicon, PairOptions, TokenPairs};
 use serde_json::json;
 
 /// As in the binary.
@@ -63,8 +66,26 @@ fn main() -> Answer<()> {
             quantize(model.as_ref(), out.as_ref())?;
             Ok(())
         }
-        ["serve", model, sources, compute, threads] => {
-            Server::new(model, sources, compute, threads.parse()?)?.serve()
+        ["shortlist", model, src, tgt, out] => {
+            let tokenizers = ModelDir::open(model)?.tokenizers;
+            let (src, tgt) = ([src.into()], [tgt.into()]);
+            let (src, tgt) = ((&src[..], &tokenizers.src), (&tgt[..], &tokenizers.tgt));
+            let pairs = TokenPairs::read(src, tgt, &PairOptions::default(), |_| {})?;
+            let lexicon = Lexicon::learn(&pairs, Lexicon::ROUNDS, |_| {});
+            let (best, frequent) = (Shortlist::BEST, Shortlist::FREQUENT);
+            Shortlist::new(&tokenizers, &lexicon, best, frequent).write(out)?;
+            Ok(())
+        }
+        [
+            "serve",
+            model,
+            sources,
+            compute,
+            threads,
+            ref shortlist @ ..,
+        ] => {
+            let shortlist = shortlist.first().copied();
+            Server::new(model, sources, compute, threads.parse()?, shortlist)?.serve()
         }
         // `cargo bench` and `cargo test --benches` call it without work.
         _ => Ok(()),
@@ -89,7 +110,13 @@ struct Server {
 }
 
 impl Server {
-    fn new(model: &str, sources: &str, compute: &str, threads: usize) -> Answer<Self> {
+    fn new(
+        model: &str,
+        sources: &str,
+        compute: &str,
+        threads: usize,
+        shortlist: Option<&str>,
+    ) -> Answer<Self> {
         let sources = fs::read_to_string(sources)?;
         let sources = sources.lines().map(serde_json::from_str);
         let sources = sources.map(|source| source.map(Request::new));
@@ -106,7 +133,10 @@ impl Server {
         let tokenizer_seconds = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
         let network = CpuModel::open(&directory, compute)?;
-        let options = options.within(&directory.config);
+        let mut options = options.within(&directory.config);
+        if let Some(path) = shortlist {
+            options.shortlist = Some(Arc::new(Shortlist::open(path)?));
+        }
         let translator = Translator::new(network, directory.tokenizers, options)?;
         let loading = json!({
             "seconds": clock.elapsed().as_secs_f64(),

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use super::CpuModel;
 use super::attend::{Attend, LayerWeights};
 use super::buffers::{BufferPool, Usage};
+use super::candidates::Candidates;
 use super::encoder::{Sentence, key_values};
 use super::layers::{Scratch, Side, Strides};
 use super::load::DecoderLayer;
 use super::pages::Pages;
 use super::rowwise::LogSoftmax;
 use super::simd::LANES;
-use crate::search::{Elastic, Request, SearchModel, restrict};
+use crate::search::{Elastic, Request, SearchModel};
 
 /// Rows that go through all layers together.
 const ROWS: usize = 96;
@@ -285,12 +286,8 @@ impl CpuModel {
             self.decode_rows(state, first, tokens, weights.as_deref_mut());
             if let Some(log_probs) = &mut log_probs {
                 let out = &mut log_probs[first * vocab..][..tokens.len() * vocab];
-                self.log_probs(&mut state.buffers.scratch, out);
-                for (row, log_probs) in state.rows[first..].iter().zip(out.chunks_mut(vocab)) {
-                    if let Some(candidates) = &state.candidates[row.sentence] {
-                        restrict(log_probs, candidates);
-                    }
-                }
+                let rows = &state.rows[first..][..tokens.len()];
+                self.log_probs(&mut state.buffers.scratch, rows, &state.candidates, out);
             }
         }
     }
@@ -437,12 +434,33 @@ impl CpuModel {
         self.add_attended(scratch, rows.len(), &layer.cross_attention_norm, attention);
     }
 
-    /// Log-probabilities of the rows in the stream.
-    fn log_probs(&self, scratch: &mut Scratch, out: &mut [f32]) {
+    /// Log-probabilities of the rows in the stream; over the candidates alone where a sentence has some.
+    fn log_probs(
+        &self,
+        scratch: &mut Scratch,
+        rows: &[Row],
+        candidates: &[Option<Arc<[u32]>>],
+        out: &mut [f32],
+    ) {
         let width = self.config.tgt_vocab;
-        for (chunk, rows) in out.chunks_mut(LOGIT_ROWS * width).enumerate() {
-            self.logits(scratch, chunk * LOGIT_ROWS, rows);
-            self.isa.run(LogSoftmax { rows, width });
+        let of = |row: &Row| candidates[row.sentence].as_deref();
+        let mut first = 0;
+        for rows in rows.chunk_by(|a, b| of(a).is_some() == of(b).is_some()) {
+            let out = &mut out[first * width..][..rows.len() * width];
+            if of(&rows[0]).is_some() {
+                let sentences = rows.chunk_by(|a, b| a.sentence == b.sentence);
+                let sentences = sentences.map(|rows| Candidates {
+                    rows: rows.len(),
+                    tokens: of(&rows[0]).unwrap_or_default(),
+                });
+                self.candidate_log_probs(scratch, first, &sentences.collect::<Vec<_>>(), out);
+            } else {
+                for (chunk, rows) in out.chunks_mut(LOGIT_ROWS * width).enumerate() {
+                    self.logits(scratch, first + chunk * LOGIT_ROWS, rows);
+                    self.isa.run(LogSoftmax { rows, width });
+                }
+            }
+            first += rows.len();
         }
     }
 }

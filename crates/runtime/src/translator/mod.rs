@@ -115,6 +115,7 @@ impl<M: SearchModel> Translator<M> {
             }
             .into());
         }
+        options.check_shortlist(&tokenizers, None)?;
         Ok(Self {
             model: Arc::new(model),
             tokenizers,
@@ -128,6 +129,7 @@ impl<M: SearchModel> Translator<M> {
     /// that there are more or fewer).
     pub fn with_options(&self, options: TranslatorOptions) -> Result<Self> {
         options.check()?;
+        options.check_shortlist(&self.tokenizers, self.options.shortlist.as_ref())?;
         if self.draft.is_some() {
             takes_drafts(&*self.model, &options)?;
         }

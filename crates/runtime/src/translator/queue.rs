@@ -62,7 +62,9 @@ impl<'a> Queue<'a> {
     /// The sentence that waits, if it is the only one.
     pub fn take_only(&self) -> Option<(usize, Cow<'a, Request>)> {
         let mut waiting = self.lock();
-        (waiting.len() == 1).then(|| waiting.pop_front()).flatten()
+        let (number, mut request) = (waiting.len() == 1).then(|| waiting.pop_front())??;
+        self.options.add_candidates(&mut request);
+        Some((number, request))
     }
 
     /// A sentence is to be searched for once more.
@@ -135,6 +137,9 @@ impl<'a, R, A: FnMut(usize, Vec<Hypothesis>) -> Option<R>> Feed for Worker<'_, '
 
     fn refill(&mut self, running: Load, joining: &mut Vec<(usize, Cow<'a, Request>)>) {
         self.queue.refill(running, joining);
+        for (_, request) in joining {
+            self.queue.options.add_candidates(request);
+        }
     }
 
     fn found(&mut self, number: usize, hypotheses: Vec<Hypothesis>) {

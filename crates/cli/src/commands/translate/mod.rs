@@ -93,7 +93,7 @@ pub fn run(args: TranslateArgs, terminal: &Terminal) -> anyhow::Result<()> {
     without_huge_pages();
     let asked = args.direction.asked(args.model.as_deref())?;
     let mut input = args.input.open(terminal)?;
-    let mut options = args.options(&input);
+    let mut options = args.options(&input)?;
     let mut answers = Answers::begin(&args, &input, options.window, terminal)?;
     let choice = match asked {
         Some(choice) => choice,
@@ -219,14 +219,14 @@ impl<'a> Answers<'a> {
 }
 
 impl TranslateArgs {
-    fn options(&self, input: &Input) -> TranslatorOptions {
-        let mut options = self.decoding.options(self.alternatives.unwrap_or(1));
+    fn options(&self, input: &Input) -> anyhow::Result<TranslatorOptions> {
+        let mut options = self.decoding.options(self.alternatives.unwrap_or(1))?;
         self.sampling.apply(&mut options.search);
         options.alignments = self.alignments;
         if input.pace == Pace::Line {
             options.window = 1;
         }
-        options
+        Ok(options)
     }
 
     fn form(&self) -> Form {
