@@ -1,6 +1,7 @@
 """Translation beside CTranslate2, same weights, same tokens: called by `benchmarks/run translation`.
 
-    translation.py compare BINARY MODEL DATA [--quick] [--size SIZE] [--json FILE]   tables, then the ratios
+    translation.py compare BINARY MODEL DATA [--quick] [--size SIZE] [--isa ISA] [--threads N] [--shortlist] [--json FILE]
+                                                                            tables, then the ratios
     translation.py scaling BINARY MODEL DATA [--quick] [--json FILE]        ours for batches, beams and threads
     translation.py serve DIR SOURCES COMPUTE INTER INTRA                    one CTranslate2 process
 
@@ -25,6 +26,12 @@ import numpy as np
 SPECIALS = ["<s>", "</s>", "<blank>", "<unk>"]
 ALPHA = 0.6
 PAUSE = 0.3  # CTranslate2's threads spin for a while after their work.
+
+# What makes everyone do without better instructions: CTranslate2's own kernels, and the libraries that it calls.
+INSTRUCTIONS = {
+    "avx512": {"CT2_FORCE_CPU_ISA": "AVX512", "ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "MKL_ENABLE_INSTRUCTIONS": "AVX512"},
+    "avx2": {"CT2_FORCE_CPU_ISA": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"},
+}
 
 
 # --- Weights ---------------------------------------------------------------------------------------------
@@ -173,6 +180,22 @@ def convert(folder, out, quantization=None):
     spec.save(out)
 
 
+def write_vmap(shortlist, folder):
+    """The same shortlist for CTranslate2 (the file is described in crates/model/src/shortlist.rs)."""
+    header = struct.Struct("<8s5I32s")
+    with open(shortlist, "rb") as file:
+        _, _, sources, _, always, count, _ = header.unpack(file.read(header.size))
+        numbers = np.frombuffer(file.read(4 * (always + sources + 1 + count)), np.uint32)
+    always, starts, lists = np.split(numbers, [always, always + sources + 1])
+    name = lambda token: SPECIALS[token] if token < len(SPECIALS) else str(token)
+    with open(os.path.join(folder, "vmap.txt"), "w") as file:
+        print("", " ".join(map(name, always)), sep="\t", file=file)
+        for source in range(sources):
+            tokens = lists[starts[source] : starts[source + 1]]
+            if len(tokens):
+                print(name(source), " ".join(map(name, tokens)), sep="\t", file=file)
+
+
 # --- Contenders ------------------------------------------------------------------------------------------
 
 
@@ -192,11 +215,12 @@ def serve(folder, sources, compute, inter, intra):
     translator = ctranslate2.Translator(
         folder, device="cpu", compute_type=compute, inter_threads=inter, intra_threads=intra
     )
+    vmap = os.path.exists(os.path.join(folder, "vmap.txt"))
     loading = {"seconds": time.perf_counter() - clock, "start_kib": start, "loaded_kib": memory_kib("VmRSS")}
 
     def translate(lines, beam, batch):
         return translator.translate_batch(
-            lines, max_batch_size=batch, beam_size=beam, length_penalty=ALPHA, max_decoding_length=200
+            lines, max_batch_size=batch, beam_size=beam, length_penalty=ALPHA, max_decoding_length=200, use_vmap=vmap
         )
 
     for line in sys.stdin:
@@ -243,10 +267,10 @@ class Contender:
         self.process.wait()
 
 
-def contenders(binary, models, peer, sources, threads):
+def contenders(binary, models, peer, sources, threads, shortlist):
     """Ours, and CTranslate2 in each of its ways; `models` and `peer` map a kind of number to a directory."""
     ours = [
-        Contender(f"attentive {compute}", [binary, "serve", model, sources, compute, str(threads)], True)
+        Contender(f"attentive {compute}", [binary, "serve", model, sources, compute, str(threads), *shortlist], True)
         for compute, model in models.items()
     ]
     theirs = []
@@ -282,15 +306,14 @@ def median_seconds(answers):
 
 
 def best_batch(contender, beam, quick):
-    """The batch size with which a contender is fastest."""
+    """The batch size with which a contender is fastest, by the better of two tries each."""
     if contender.ours:
         return 0  # Its own choice.
-    sizes = (32,) if quick else (16, 32, 64)
-    return min(sizes, key=lambda size: contender.ask("speed", beam, size)["seconds"])
+    sizes = (16, 32) if quick else (8, 16, 32, 64, 128)
+    return min(sizes, key=lambda size: min(contender.ask("speed", beam, size)["seconds"] for _ in range(2)))
 
 
-def measure(size, binary, model, texts, references, folder, quick):
-    threads = os.cpu_count()
+def measure(size, binary, model, texts, references, folder, quick, threads, shortlist):
     sources = os.path.join(folder, "sources.jsonl")
     with open(sources, "w") as file:
         subprocess.run([binary, "encode", model], input="\n".join(texts) + "\n", stdout=file, text=True, check=True)
@@ -299,12 +322,14 @@ def measure(size, binary, model, texts, references, folder, quick):
         quantization = None if compute == "float32" else compute
         peer[compute] = os.path.join(folder, f"{size}-{compute}")
         convert(model, peer[compute], quantization)
+        for path in shortlist:
+            write_vmap(path, peer[compute])
     models = {"f32": model, "int8": os.path.join(folder, f"{size}-ours-int8")}
     subprocess.run([binary, "quantize", model, models["int8"]], check=True)
-    ours, theirs = contenders(binary, models, peer, sources, threads)
+    ours, theirs = contenders(binary, models, peer, sources, threads, shortlist)
     everyone = ours + theirs
-    # A single thread is there for single sentences.
-    busy = [contender for contender in everyone if not contender.name.endswith("1x1")]
+    # Where there are more threads, a single one is there for single sentences.
+    busy = [contender for contender in everyone if threads == 1 or not contender.name.endswith("1x1")]
     table = {contender.name: {} for contender in everyone}
     for contender in everyone:
         contender.start()
@@ -408,12 +433,16 @@ def ratios(table):
     best = lambda rows, key, choose: choose(row[key] for row in rows if key in row)
     most = lambda key: best(ours, key, max) / best(theirs, key, max)
     least = lambda key: best(ours, key, min) / best(theirs, key, min)
+    f32 = lambda theirs: [row for name, row in table.items() if name.startswith(f"{theirs} f")]
+    of_f32 = lambda key: best(f32("attentive"), key, max) / best(f32("CTranslate2"), key, max)
     # Memory and loading of the kind that is fastest, as one process is used for everything.
     fastest = lambda rows: max(rows, key=lambda row: row.get("beam4", 0))
     of_fastest = lambda key: fastest(ours)[key] / fastest(theirs)[key]
     return {
         "greedy": most("greedy"),
         "beam4": most("beam4"),
+        "f32_greedy": of_f32("greedy"),
+        "f32_beam4": of_f32("beam4"),
         "latency": max(least("greedy_p50"), least("beam4_p50")),
         "latency_greedy": least("greedy_p50"),
         "latency_beam4": least("beam4_p50"),
@@ -427,20 +456,30 @@ def test_set(data):
     return read("test_2016_flickr.de.gz"), read("test_2016_flickr.en.gz")
 
 
-def compare(binary, model, data, quick, json_file, size=None):
+def compare(binary, model, data, quick, with_shortlist, json_file, size=None, isa=None, threads=None):
+    if isa:
+        # Before CTranslate2 is loaded, and for all contenders, which inherit it.
+        os.environ.update(INSTRUCTIONS[isa], ATTENTIVE_ISA=isa)
     import ctranslate2
 
+    threads = int(threads or os.cpu_count())
     texts, references = test_set(data)
-    print(f"CTranslate2 {ctranslate2.__version__}, {os.cpu_count()} threads, test_2016_flickr")
-    result = {"threads": os.cpu_count(), "ctranslate2": ctranslate2.__version__}
+    print(f"CTranslate2 {ctranslate2.__version__}, {threads} threads, test_2016_flickr{isa and f', {isa} only' or ''}{', with a shortlist' * with_shortlist}")
+    result = {"threads": threads, "ctranslate2": ctranslate2.__version__, "isa": isa}
     with tempfile.TemporaryDirectory() as folder:
+        shortlist = []
+        if with_shortlist:
+            shortlist = [os.path.join(folder, "shortlist")]
+            corpus = [os.path.join(data, f"train.{side}.gz") for side in ("de", "en")]
+            subprocess.run([binary, "shortlist", model, *corpus, *shortlist], check=True)
         base = os.path.join(folder, "base")
         widened(model, base)
         sizes = {"base": (base, 100 if quick else 1000), "small": (model, 300 if quick else 1000)}
         for name, (path, count) in sizes.items():
             if size not in (None, name):
                 continue
-            table, same = measure(name, binary, path, texts[:count], references[:count], folder, quick)
+            lines = texts[:count], references[:count]
+            table, same = measure(name, binary, path, *lines, folder, quick, threads, shortlist)
             print_table(f"{name}, {count} sentences", table, same)
             result[name] = {"sentences": count, "contenders": table, "agreement": same, "ratios": ratios(table)}
     if json_file:
@@ -488,7 +527,7 @@ if __name__ == "__main__":
     if sys.argv[1] == "serve":
         serve(*sys.argv[2:5], *map(int, sys.argv[5:7]))
     else:
-        options = {"--json": None, "--size": None}
+        options = {"--json": None, "--size": None, "--isa": None, "--threads": None}
         arguments = sys.argv[2:]
         for name in options:
             if name in arguments:
@@ -496,8 +535,11 @@ if __name__ == "__main__":
                 options[name] = arguments[place + 1]
                 del arguments[place : place + 2]
         quick = "--quick" in arguments
-        arguments = [argument for argument in arguments if argument != "--quick"]
+        with_shortlist = "--shortlist" in arguments
+        arguments = [argument for argument in arguments if argument not in ("--quick", "--shortlist")]
+        if options["--isa"] not in (None, *INSTRUCTIONS):
+            raise SystemExit(f"--isa takes one of {', '.join(INSTRUCTIONS)}")
         if sys.argv[1] == "compare":
-            compare(*arguments, quick, options["--json"], options["--size"])
+            compare(*arguments, quick, with_shortlist, *options.values())
         else:
             scaling(*arguments, quick, options["--json"])

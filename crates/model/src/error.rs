@@ -176,6 +176,32 @@ pub enum ModelError {
         reason: String,
     },
 
+    /// A file is not a shortlist, or not a whole one.
+    #[error(
+        "{} is not a shortlist that this program can use: {reason}; \
+         learn it again with `attentive shortlist`",
+        path.display()
+    )]
+    BadShortlist {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit.
+        reason: String,
+    },
+
+    /// A shortlist was learned with other tokenizers than the model's.
+    #[error(
+        "{} belongs to another model: {reason}; \
+         learn one for this model with `attentive shortlist`",
+        path.display()
+    )]
+    ForeignShortlist {
+        /// The file.
+        path: PathBuf,
+        /// In what it differs.
+        reason: String,
+    },
+
     /// A tensor that should be written has a shape that does not fit its values, or a name twice.
     #[error("cannot write tensor `{name}` to {}: {reason}", path.display())]
     UnwritableTensor {

@@ -10,6 +10,7 @@
 //! - [`tensors`]: the schema: which tensors a configuration has, of what shape and in what role.
 //! - [`weights`]: the weights file (safetensors), mapped into memory.
 //! - [`directory`]: a model directory: configuration, tokenizers and weights together.
+//! - [`shortlist`]: which target tokens may translate which source tokens, in a file of its own.
 //! - [`durable`]: the one way in which files are written so that they are whole or absent.
 //! - [`fake_dir`]: a model directory with arbitrary weights, for tests.
 //! - [`error`]: the one error type; each message names the file and the remedy.
@@ -19,9 +20,11 @@ pub mod directory;
 pub mod durable;
 pub mod error;
 pub mod fake_dir;
+pub mod shortlist;
 pub mod tensors;
 pub mod weights;
 
 pub use config::{ModelConfig, TransformerConfig};
 pub use directory::{EmbeddedModel, ModelDir, Tokenizers};
 pub use error::{ModelError, Result};
+pub use shortlist::Shortlist;

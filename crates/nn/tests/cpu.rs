@@ -6,7 +6,7 @@ use attentive_nn::models::transformer::Transformer;
 use attentive_nn::parameters;
 use attentive_runtime::cpu::{Compute, CpuModel, Isa, quantize};
 use attentive_runtime::inspection::{Inspect, Inspection};
-use attentive_runtime::search::{Method, Request, SearchModel, SearchOptions, search};
+use attentive_runtime::search::{Method, Request, SearchModel, SearchOptions, restrict, search};
 use attentive_text::special::{BOS, EOS};
 use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
 use burn::tensor::Device;
@@ -122,7 +122,8 @@ fn sources() -> Vec<Vec<u32>> {
 
 /// Log-probabilities of forced steps, with beams that split, move and end on the way.
 fn forced<M: SearchModel>(model: &M) -> Vec<f32> {
-    let mut state = model.start(&sources());
+    let requests: Vec<Request> = sources().into_iter().map(Request::new).collect();
+    let mut state = model.start(&requests.iter().collect::<Vec<_>>());
     let (mut all, mut row) = (Vec::new(), Vec::new());
     let mut tokens = vec![BOS; 5];
     for step in 0..40u32 {
@@ -161,6 +162,40 @@ fn mean_difference(left: &[f32], right: &[f32]) -> f32 {
     assert_eq!(left.len(), right.len());
     let sum: f32 = left.iter().zip(right).map(|(l, r)| (l - r).abs()).sum();
     sum / right.iter().map(|r| r.abs()).sum::<f32>()
+}
+
+#[test]
+fn candidates_restrict_the_rows_of_their_own_request_in_both_models() {
+    fn check<M: SearchModel>(model: &M) {
+        let mut requests: Vec<Request> = sources().into_iter().map(Request::new).collect();
+        let free = forced(model);
+        let candidates = [EOS, 6, 20, 36];
+        requests[1].candidates = Some(candidates.into());
+        let mut state = model.start(&requests.iter().collect::<Vec<_>>());
+        let mut rows = Vec::new();
+        model.step(&mut state, &[BOS; 5], &mut rows);
+        for (i, row) in rows.chunks(VOCAB).enumerate() {
+            let mut expected = free[i * VOCAB..][..VOCAB].to_vec();
+            if i == 1 {
+                restrict(&mut expected, &candidates);
+            }
+            let possible = |row: &[f32]| row.iter().map(|l| l.is_finite()).collect::<Vec<_>>();
+            assert_eq!(possible(row), possible(&expected), "row {i}");
+            let finite = |row: &[f32]| -> Vec<f32> {
+                row.iter().copied().filter(|l| l.is_finite()).collect()
+            };
+            assert_close(&finite(row), &finite(&expected), 1e-5, "a row");
+        }
+        model.reorder(&mut state, &[2, 1, 1]);
+        model.step(&mut state, &[5; 3], &mut rows);
+        let possible = |row: &[f32]| row.iter().filter(|l| l.is_finite()).count();
+        let counts: Vec<usize> = rows.chunks(VOCAB).map(possible).collect();
+        assert_eq!(counts, [VOCAB, 4, 4]);
+    }
+    let saved = Saved::new(&architectures()[0]);
+    check(&saved.burn());
+    check(&saved.cpu(Compute::F32));
+    check(&saved.cpu(Compute::Int8));
 }
 
 #[test]
@@ -332,7 +367,7 @@ fn predictions_are_those_of_the_steps_of_a_search_to_the_last_bit() {
             let model = saved.cpu(compute);
             let predictions = model.inspect(&src, &tgt, VOCAB).predictions;
             assert_eq!(predictions.len(), tgt.len() + 1);
-            let mut state = model.start(&[[&src[..], &[EOS]].concat()]);
+            let mut state = model.start(&[&Request::new([&src[..], &[EOS]].concat())]);
             let (mut row, mut fed) = (Vec::new(), BOS);
             for (prediction, &next) in predictions.iter().zip(tgt.iter().chain([&EOS])) {
                 model.step(&mut state, &[fed], &mut row);

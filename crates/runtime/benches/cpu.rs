@@ -1,8 +1,13 @@
-//! How fast the CPU model is, without a peer: whole batches, single sentences.
+//! How fast the CPU model is, without a peer: its kernels, whole batches, single sentences.
 //!
 //! ```sh
+//! cargo bench -p attentive-runtime --bench cpu -- kernels [PART_OF_A_NAME]
 //! cargo bench -p attentive-runtime --bench cpu -- MODEL_DIR SOURCE_FILE
 //! ```
+//!
+//! The first one prints, for each kernel on one thread, its share of what the machine can do: of dot products
+//! in registers, or of reading memory that lies outside of a core's own caches. `ATTENTIVE_ISA` chooses other
+//! instructions than the best.
 //!
 //! `benchmarks/run translation` compares with CTranslate2; this one is for whoever changes a kernel.
 
@@ -10,7 +15,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use attentive_model::ModelDir;
-use attentive_runtime::cpu::{Compute, CpuModel};
+use attentive_runtime::cpu::roofline::{self, Kernel, Unit};
+use attentive_runtime::cpu::{Compute, CpuModel, Isa};
 use attentive_runtime::search::{Method, Request, SearchOptions, search};
 use attentive_text::special::source_ids;
 
@@ -19,11 +25,16 @@ fn main() {
         .skip(1)
         .filter(|a| !a.starts_with("--"))
         .collect();
-    let [model, sources, filter @ ..] = &arguments[..] else {
-        eprintln!(
-            "usage: cargo bench -p attentive-runtime --bench cpu -- MODEL_DIR SOURCE_FILE [WHAT]"
-        );
-        return;
+    let (model, sources, filter) = match &arguments[..] {
+        [what, filter @ ..] if what == "kernels" => return kernels(filter),
+        [model, sources, filter @ ..] => (model, sources, filter),
+        _ => {
+            eprintln!(
+                "usage: cargo bench -p attentive-runtime --bench cpu -- kernels [PART_OF_A_NAME]\n       \
+                 cargo bench -p attentive-runtime --bench cpu -- MODEL_DIR SOURCE_FILE [WHAT]"
+            );
+            return;
+        }
     };
     let dir = ModelDir::open(Path::new(model)).expect("a model directory");
     let text = std::fs::read_to_string(sources).expect("a text file");
@@ -62,6 +73,59 @@ fn main() {
             }
         }
     }
+}
+
+/// A table of the kernels whose names hold one of these words, all if there is none.
+fn kernels(filter: &[String]) {
+    let isa = Isa::detect().expect("an instruction set");
+    let peaks = roofline::peaks(isa).into_iter();
+    let peaks: Vec<(Unit, f64)> = peaks.map(|mut peak| (peak.unit, rate(&mut peak))).collect();
+    println!("| kernel ({}) | rate | of peak |", isa.name());
+    println!("| --- | --- | --- |");
+    for (unit, peak) in &peaks {
+        let what = match unit {
+            Unit::Int8 => "peak: int8 in registers",
+            Unit::F32 => "peak: f32 in registers",
+            Unit::Bytes => "peak: reading far memory",
+        };
+        println!("| {what} | {} | |", shown(*unit, *peak));
+    }
+    for mut kernel in roofline::kernels(isa) {
+        if filter.is_empty() || filter.iter().any(|part| kernel.name.contains(&**part)) {
+            let (unit, rate) = (kernel.unit, rate(&mut kernel));
+            let peak = peaks.iter().find(|(of, _)| *of == unit);
+            let share = rate / peak.expect("every unit has a peak").1;
+            println!(
+                "| {} | {} | {:.0}% |",
+                kernel.name,
+                shown(unit, rate),
+                100.0 * share
+            );
+        }
+    }
+}
+
+fn shown(unit: Unit, rate: f64) -> String {
+    match unit {
+        Unit::Int8 | Unit::F32 => format!("{:.0} GOP/s", 2e-9 * rate),
+        Unit::Bytes => format!("{:.0} GB/s", 1e-9 * rate),
+    }
+}
+
+/// Work per second: the median of some rounds.
+fn rate(kernel: &mut Kernel) -> f64 {
+    let mut round = |runs: usize| {
+        let started = Instant::now();
+        (0..runs).for_each(|_| kernel.run());
+        started.elapsed().as_secs_f64()
+    };
+    let mut runs = 1;
+    while round(runs) < 0.01 {
+        runs *= 2;
+    }
+    let mut seconds: Vec<f64> = (0..9).map(|_| round(runs)).collect();
+    seconds.sort_by(f64::total_cmp);
+    (runs * kernel.work) as f64 / seconds[4]
 }
 
 /// One thread for each core, each with every other batch.

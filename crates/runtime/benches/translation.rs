@@ -5,23 +5,31 @@
 //! translation encode MODEL < lines            one JSON array of token ids for each line
 //! translation decode MODEL < ids              one line of text for each JSON array
 //! translation quantize MODEL DIR              the model in int8
-//! translation serve MODEL SOURCES COMPUTE THREADS
+//! translation shortlist MODEL SRC TGT FILE    a shortlist, learned from a corpus
+//! translation serve MODEL SOURCES COMPUTE THREADS [SHORTLIST]
 //!     load                              -> {"seconds", "tokenizer_seconds", "start_kib", "loaded_kib"}
 //!     speed BEAM BATCH [TOKENS]         -> {"seconds", "peak_kib"}, all sources; batch 0 is our choice
 //!     latency BEAM COUNT                -> {"seconds": [...]}, one source after the other
+//!     draft MODEL COMPUTE               -> {}, for greedy search of single sentences from now on
+//!     verify                            -> {"different", "tokens", "steps", "proposed", "accepted"}: all
+//!                                          sources with the draft, beside greedy search without it
 //!     outputs BEAM                      -> {"outputs": [[ids]]}
 //! ```
 
 use std::error::Error;
 use std::fs;
 use std::io::{self, BufRead, Write};
+use std::sync::Arc;
 use std::time::Instant;
 
+use attentive_model::Shortlist;
 use attentive_model::directory::ModelDir;
 use attentive_runtime::cpu::{Compute, CpuModel, quantize};
+use attentive_runtime::search::draft::{self, Acceptance, Draft, ModelDraft};
 use attentive_runtime::search::{Request, SearchOptions};
 use attentive_runtime::{Translator, TranslatorOptions};
 use attentive_text::special::source_ids;
+use attentive_text::{Lexicon, PairOptions, TokenPairs};
 use serde_json::json;
 
 /// As in the binary.
@@ -58,8 +66,26 @@ fn main() -> Answer<()> {
             quantize(model.as_ref(), out.as_ref())?;
             Ok(())
         }
-        ["serve", model, sources, compute, threads] => {
-            Server::new(model, sources, compute, threads.parse()?)?.serve()
+        ["shortlist", model, src, tgt, out] => {
+            let tokenizers = ModelDir::open(model)?.tokenizers;
+            let (src, tgt) = ([src.into()], [tgt.into()]);
+            let (src, tgt) = ((&src[..], &tokenizers.src), (&tgt[..], &tokenizers.tgt));
+            let pairs = TokenPairs::read(src, tgt, &PairOptions::default(), |_| {})?;
+            let lexicon = Lexicon::learn(&pairs, Lexicon::ROUNDS, |_| {});
+            let (best, frequent) = (Shortlist::BEST, Shortlist::FREQUENT);
+            Shortlist::new(&tokenizers, &lexicon, best, frequent).write(out)?;
+            Ok(())
+        }
+        [
+            "serve",
+            model,
+            sources,
+            compute,
+            threads,
+            ref shortlist @ ..,
+        ] => {
+            let shortlist = shortlist.first().copied();
+            Server::new(model, sources, compute, threads.parse()?, shortlist)?.serve()
         }
         // `cargo bench` and `cargo test --benches` call it without work.
         _ => Ok(()),
@@ -80,19 +106,22 @@ struct Server {
     options: TranslatorOptions,
     sources: Vec<Request>,
     loading: serde_json::Value,
+    draft: Option<Arc<dyn Draft>>,
 }
 
 impl Server {
-    fn new(model: &str, sources: &str, compute: &str, threads: usize) -> Answer<Self> {
+    fn new(
+        model: &str,
+        sources: &str,
+        compute: &str,
+        threads: usize,
+        shortlist: Option<&str>,
+    ) -> Answer<Self> {
         let sources = fs::read_to_string(sources)?;
         let sources = sources.lines().map(serde_json::from_str);
         let sources = sources.map(|source| source.map(Request::new));
         let sources = sources.collect::<Result<_, _>>()?;
-        let compute = match compute {
-            "f32" => Compute::F32,
-            "int8" => Compute::Int8,
-            _ => Compute::Auto,
-        };
+        let compute = kind(compute);
         let options = TranslatorOptions {
             threads: Some(threads),
             ..Default::default()
@@ -104,7 +133,10 @@ impl Server {
         let tokenizer_seconds = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
         let network = CpuModel::open(&directory, compute)?;
-        let options = options.within(&directory.config);
+        let mut options = options.within(&directory.config);
+        if let Some(path) = shortlist {
+            options.shortlist = Some(Arc::new(Shortlist::open(path)?));
+        }
         let translator = Translator::new(network, directory.tokenizers, options)?;
         let loading = json!({
             "seconds": clock.elapsed().as_secs_f64(),
@@ -117,6 +149,7 @@ impl Server {
             translator,
             sources,
             loading,
+            draft: None,
         })
     }
 
@@ -139,8 +172,16 @@ impl Server {
                 }
                 ["latency", beam, count] => {
                     self.set(beam.parse()?, 1)?;
-                    json!({ "seconds": self.one_by_one(count.parse()?) })
+                    json!({ "seconds": self.one_by_one(beam, count.parse()?)? })
                 }
+                ["draft", model, compute] => {
+                    let directory = ModelDir::open(model)?;
+                    let network = CpuModel::open(&directory, kind(compute))?;
+                    let limit = directory.config.position_limit();
+                    self.draft = Some(Arc::new(ModelDraft::new(network, limit)));
+                    json!({})
+                }
+                ["verify"] => self.verify()?,
                 ["outputs", beam] => {
                     self.set(beam.parse()?, 0)?;
                     let found = self.translator.translate_tokens(&self.sources);
@@ -166,16 +207,55 @@ impl Server {
         Ok(())
     }
 
-    fn one_by_one(&self, count: usize) -> Vec<f64> {
+    fn verify(&mut self) -> Answer<serde_json::Value> {
+        let Some(draft) = self.draft.clone() else {
+            return Err("`draft` comes first".into());
+        };
+        self.set(1, 0)?;
+        let options = &self.translator.options().search;
+        let expected = self.translator.translate_tokens(&self.sources);
+        let (mut different, mut tokens, mut sum) = (0, 0, Acceptance::default());
+        for (source, expected) in self.sources.iter().zip(expected) {
+            let model = self.translator.model();
+            let (found, acceptance) = draft::search(model, source, options, &*draft);
+            tokens += found.tokens.len() + 1;
+            different += usize::from(vec![found] != expected);
+            sum.steps += acceptance.steps;
+            sum.proposed += acceptance.proposed;
+            sum.accepted += acceptance.accepted;
+        }
+        Ok(json!({
+            "different": different,
+            "tokens": tokens,
+            "steps": sum.steps,
+            "proposed": sum.proposed,
+            "accepted": sum.accepted,
+        }))
+    }
+
+    fn one_by_one(&self, beam: &str, count: usize) -> Answer<Vec<f64>> {
+        let mut translator = self
+            .translator
+            .with_options(self.translator.options().clone())?;
+        if let (Some(draft), "1") = (&self.draft, beam) {
+            translator = translator.with_draft(draft.clone())?;
+        }
         let sources = self.sources.iter().take(count);
-        sources
-            .map(|source| {
-                let clock = Instant::now();
-                self.translator
-                    .translate_tokens(std::slice::from_ref(source));
-                clock.elapsed().as_secs_f64()
-            })
-            .collect()
+        let seconds = sources.map(|source| {
+            let clock = Instant::now();
+            translator.translate_tokens(std::slice::from_ref(source));
+            clock.elapsed().as_secs_f64()
+        });
+        Ok(seconds.collect())
+    }
+}
+
+/// What a number is computed with.
+fn kind(compute: &str) -> Compute {
+    match compute {
+        "f32" => Compute::F32,
+        "int8" => Compute::Int8,
+        _ => Compute::Auto,
     }
 }
 

@@ -1,5 +1,7 @@
 //! Everything that can go wrong between a model directory and a translation.
 
+use std::path::PathBuf;
+
 use attentive_model::ModelError;
 use attentive_text::error::TextError;
 use thiserror::Error;
@@ -13,6 +15,19 @@ pub enum RuntimeError {
     /// The model directory cannot be used; the message names the file and the remedy.
     #[error(transparent)]
     Model(#[from] ModelError),
+
+    /// A draft that cuts text in another way than the model that it is for.
+    #[error(
+        "the draft {} has another tokenizer for {side} than the model; a draft must be trained on the same \
+         files with the same [tokenizer] options",
+        path.display()
+    )]
+    Draft {
+        /// `the source` or `the target`.
+        side: &'static str,
+        /// The draft's directory.
+        path: PathBuf,
+    },
 
     /// Search or translator options that make no sense.
     #[error("{}", .0.join("\n"))]

@@ -1,9 +1,14 @@
 //! From a model directory to translations on the CPU, as a program that uses the library does it.
 
-use attentive_model::fake_dir;
+use std::sync::Arc;
+
+use attentive_model::{Shortlist, Tokenizers, fake_dir};
 use attentive_runtime::cpu::{Compute, quantize};
 use attentive_runtime::search::SearchOptions;
+use attentive_runtime::translator::WithPrefix;
 use attentive_runtime::{Translation, Translator, TranslatorOptions};
+use attentive_text::special::source_ids;
+use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
 use proptest::prelude::*;
 
 fn model() -> tempfile::TempDir {
@@ -96,6 +101,135 @@ fn a_quantized_directory_translates_as_int8_from_the_original() {
         translate(model.path(), Compute::Int8)
     );
     let _ = translate(model.path(), Compute::Auto);
+}
+
+/// A shortlist for the model: with every source token so many target tokens, in no order of meaning.
+fn shortlist(model: &std::path::Path, targets: u32) -> Arc<Shortlist> {
+    let tokenizers = Tokenizers::load(model).expect("tokenizers");
+    let vocab = tokenizers.tgt.vocab_size() as u32;
+    let list = |source: u32| (0..targets).map(|i| (source * 7 + i) % vocab).collect();
+    let lists: Vec<Vec<u32>> = (0..vocab).map(list).collect();
+    Arc::new(Shortlist::of_lists(&tokenizers, [], lists))
+}
+
+#[test]
+fn a_shortlist_of_everything_changes_nothing() {
+    let model = model();
+    let everything = shortlist(model.path(), 30);
+    for (compute, search) in [
+        (Compute::Int8, SearchOptions::greedy()),
+        (Compute::Int8, SearchOptions::beam(4)),
+        (Compute::F32, SearchOptions::greedy()),
+        (Compute::F32, SearchOptions::beam(4)),
+    ] {
+        let translate = |shortlist: Option<&Arc<Shortlist>>| {
+            let options = TranslatorOptions {
+                search: search.clone(),
+                shortlist: shortlist.cloned(),
+                ..Default::default()
+            };
+            let translator = Translator::open_with(model.path(), compute, options);
+            translator.expect("a model").translate(&lines(24))
+        };
+        let (without, with) = (translate(None), translate(Some(&everything)));
+        if compute == Compute::Int8 {
+            assert_eq!(with, without);
+        }
+        for (with, without) in with.iter().zip(&without) {
+            assert_eq!(with.text, without.text);
+            assert!((with.score - without.score).abs() < 1e-4);
+        }
+    }
+}
+
+#[test]
+fn with_a_shortlist_a_translation_depends_on_its_line_alone_and_keeps_to_the_candidates() {
+    let model = model();
+    let tokenizers = Tokenizers::load(model.path()).expect("tokenizers");
+    let few = shortlist(model.path(), 3);
+    let mut lines = lines(24);
+    for (compute, search) in [
+        (Compute::Int8, SearchOptions::greedy()),
+        (Compute::F32, SearchOptions::beam(4)),
+    ] {
+        let translate = |lines: &[String], threads, batch_sentences| {
+            let options = TranslatorOptions {
+                search: search.clone(),
+                threads: Some(threads),
+                batch_sentences: Some(batch_sentences),
+                shortlist: Some(few.clone()),
+                ..Default::default()
+            };
+            let translator = Translator::open_with(model.path(), compute, options);
+            translator.expect("a model").translate(lines)
+        };
+        let expected = translate(&lines, 1, 1);
+        for (threads, batch) in [(1, 64), (2, 64), (3, 5)] {
+            assert_eq!(translate(&lines, threads, batch), expected);
+        }
+        lines.reverse();
+        let mut backwards = translate(&lines, 2, 9);
+        backwards.reverse();
+        assert_eq!(backwards, expected);
+        lines.reverse();
+        for (line, translation) in lines.iter().zip(&expected) {
+            let source = source_ids(tokenizers.src.encode(line));
+            let allowed = few.candidates(&source, &[]);
+            let produced = tokenizers.tgt.encode(&translation.text);
+            assert!(
+                produced.iter().all(|token| allowed.contains(token)),
+                "{line}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_prefix_may_hold_what_the_shortlist_does_not() {
+    let model = model();
+    let options = TranslatorOptions {
+        shortlist: Some(shortlist(model.path(), 1)),
+        ..Default::default()
+    };
+    let translator = Translator::open_with(model.path(), Compute::Int8, options).expect("a model");
+    let line = WithPrefix {
+        text: "a b".to_owned(),
+        prefix: "q x z".to_owned(),
+    };
+    let translation = &translator.translate(&[line])[0];
+    assert!(
+        translation.text.starts_with("q x z"),
+        "{}",
+        translation.text
+    );
+    assert!(translation.score.is_finite());
+}
+
+#[test]
+fn the_shortlist_of_another_model_is_refused() {
+    let model = model();
+    let letters = Tokenizers::load(model.path()).expect("tokenizers");
+    let options = TokenizerOptions {
+        kind: TokenizerKind::Word,
+        vocab_size: 0,
+        min_frequency: 1,
+        lowercase: false,
+    };
+    let words = Tokenizer::train(&options, &mut ["a b c"].into_iter()).expect("words");
+    let others = Tokenizers {
+        src: words.clone(),
+        tgt: letters.tgt,
+    };
+    let lists = vec![Vec::new(); words.vocab_size()];
+    let options = TranslatorOptions {
+        shortlist: Some(Arc::new(Shortlist::of_lists(&others, [], lists))),
+        ..Default::default()
+    };
+    let opened = Translator::open_with(model.path(), Compute::Auto, options.clone());
+    let message = opened.expect_err("another model").to_string();
+    assert!(message.contains("belongs to another model"), "{message}");
+    let translator = Translator::open(model.path()).expect("a model");
+    assert!(translator.with_options(options).is_err());
 }
 
 proptest! {

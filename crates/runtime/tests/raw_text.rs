@@ -6,7 +6,7 @@ use attentive_model::directory::Tokenizers;
 use attentive_model::fake_dir;
 use attentive_runtime::TranslatorOptions;
 use attentive_runtime::search::fake::FakeModel;
-use attentive_runtime::search::{Finish, SearchModel, SearchOptions};
+use attentive_runtime::search::{Finish, Request, SearchModel, SearchOptions};
 use attentive_runtime::translator::{Lines, Translation, Translator, WithPrefix};
 use attentive_text::special::decoder_input;
 use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
@@ -164,7 +164,7 @@ fn seen(line: &str) -> Vec<String> {
             let text = tgt.decode(&source[..source.len() - 1]);
             sources.lock().expect("no panic").push(text);
         }
-        let (mut state, mut row) = (copying.start(&[source.to_vec()]), Vec::new());
+        let (mut state, mut row) = (copying.start(&[&Request::new(source.to_vec())]), Vec::new());
         for token in decoder_input(target) {
             copying.step(&mut state, &[token], &mut row);
         }

@@ -31,7 +31,7 @@ fn requests(sources: &[Vec<u32>]) -> Vec<Request> {
 
 /// What the model gives the next token after `target`.
 fn log_probs(model: &FakeModel, source: &[u32], target: &[u32]) -> Vec<f32> {
-    let (mut state, mut row) = (model.start(&[source.to_vec()]), Vec::new());
+    let (mut state, mut row) = (model.start(&[&Request::new(source.to_vec())]), Vec::new());
     for token in decoder_input(target) {
         model.step(&mut state, &[token], &mut row);
     }
@@ -265,6 +265,43 @@ proptest! {
         let tokens = &found[1][0].tokens;
         let mut seen = std::collections::HashSet::new();
         prop_assert!(tokens.iter().all(|token| !banned.contains(token) && seen.insert(token)));
+    }
+
+    #[test]
+    fn only_candidates_are_produced_and_log_probabilities_are_over_them_alone(
+        seed: u64,
+        method in every_method(),
+        prefix in prop::collection::vec(4u32..9, 0..3),
+    ) {
+        let model = FakeModel::random(9, seed);
+        let options = SearchOptions { method, max_length: exactly(6), ..SearchOptions::default() };
+        let allowed = [EOS, 5, 7];
+        let restricted = Request {
+            candidates: Some(Arc::from(allowed)),
+            prefix: prefix.clone(),
+            ..Request::new(vec![A, EOS])
+        };
+        let free = Request::new(vec![B, EOS]);
+        let found = search(&model, &[&restricted, &free, &restricted], &options);
+        prop_assert_eq!(&found[1], &search(&model, &[&free], &options)[0]);
+        prop_assert_eq!(&found[0], &found[2]);
+
+        let best = &found[0][0];
+        prop_assert!(best.tokens.starts_with(&prefix));
+        let own = &best.tokens[prefix.len()..];
+        prop_assert!(own.iter().all(|token| allowed.contains(token)), "{:?}", best);
+        let mut expected = 0.0;
+        let ended = (best.finished == Finish::EndOfSentence).then_some(EOS);
+        for (place, &token) in best.tokens.iter().chain(&ended).enumerate() {
+            let row = log_probs(&model, &restricted.source, &best.tokens[..place]);
+            let total: f64 = allowed.iter().map(|&t| f64::from(row[t as usize]).exp()).sum();
+            expected += match allowed.contains(&token) {
+                true => f64::from(row[token as usize]) - total.ln(),
+                false => f64::from(f32::MIN), // only a prefix can force it
+            };
+        }
+        let tolerance = 1e-5 * expected.abs().max(1.0);
+        prop_assert!((best.log_prob - expected).abs() < tolerance, "{:?}: {}", best, expected);
     }
 
     #[test]

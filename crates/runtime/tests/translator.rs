@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use attentive_model::config::{PositionKind, Preset};
 use attentive_model::directory::Tokenizers;
 use attentive_runtime::search::fake::FakeModel;
-use attentive_runtime::search::{Finish, LengthLimit, SearchModel, SearchOptions};
+use attentive_runtime::search::{Finish, LengthLimit, Request, SearchModel, SearchOptions};
 use attentive_runtime::translator::{
     Repetition, Translation, Translator, TranslatorOptions, WithPrefix,
 };
@@ -301,12 +301,14 @@ impl SearchModel for Recording {
         self.model.vocab()
     }
 
-    fn start(&self, sources: &[Vec<u32>]) -> Self::State {
-        self.batches
-            .lock()
-            .expect("not poisoned")
-            .push(sources.iter().map(Vec::len).collect());
-        self.model.start(sources)
+    fn start(&self, requests: &[&Request]) -> Self::State {
+        self.batches.lock().expect("not poisoned").push(
+            requests
+                .iter()
+                .map(|request| request.source.len())
+                .collect(),
+        );
+        self.model.start(requests)
     }
 
     fn step(&self, state: &mut Self::State, tokens: &[u32], log_probs: &mut Vec<f32>) {
@@ -357,7 +359,7 @@ fn all_callers_share_the_threads_of_a_translator() {
         let now = counted.0.fetch_add(1, Ordering::SeqCst) + 1;
         counted.1.fetch_max(now, Ordering::SeqCst);
         std::thread::sleep(std::time::Duration::from_micros(200));
-        let (mut state, mut row) = (copying.start(&[source.to_vec()]), Vec::new());
+        let (mut state, mut row) = (copying.start(&[&Request::new(source.to_vec())]), Vec::new());
         for token in decoder_input(target) {
             copying.step(&mut state, &[token], &mut row);
         }

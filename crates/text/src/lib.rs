@@ -14,6 +14,7 @@
 //! - [`language`] tells German from English, [`sentences`] splits text into sentences, and [`keep`]
 //!   replaces what is to be copied, such as addresses, before the model sees it: what people type
 //!   becomes what models know.
+//! - [`lexicon`] learns from a parallel corpus how probable tokens are as translations of each other.
 //! - [`error`] holds the one error type; each message names the file, the line and the remedy.
 //!
 //! ```
@@ -30,6 +31,7 @@
 pub mod error;
 pub mod keep;
 pub mod language;
+pub mod lexicon;
 pub mod lines;
 pub mod parallel;
 pub mod sentences;
@@ -37,5 +39,6 @@ pub mod special;
 pub mod tokenizer;
 
 pub use error::{Result, TextError};
+pub use lexicon::{Lexicon, PairOptions, TokenPairs};
 pub use parallel::ParallelCorpus;
 pub use tokenizer::{SentencePiece, Tokenizer, TokenizerKind, TokenizerOptions};

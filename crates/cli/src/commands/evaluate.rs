@@ -63,7 +63,7 @@ both need f32 weights, which built-in and quantized models do not have. BLEU is 
 pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let test = ParallelCorpus::read(slice::from_ref(&args.src), slice::from_ref(&args.reference))?;
     let choice = Choice::of(&args.model);
-    let mut options = args.decoding.options(1);
+    let mut options = args.decoding.options(1)?;
     options.lines = args.lines.of(&choice);
     // Begun before the work, so that a place that cannot be written to is known before it.
     let mut hypotheses_file = match &args.output {

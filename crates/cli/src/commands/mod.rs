@@ -12,6 +12,7 @@ mod info;
 mod plot;
 mod quantize;
 pub mod score;
+mod shortlist;
 mod tokenizer;
 #[cfg(feature = "training")]
 mod train;
@@ -34,6 +35,8 @@ pub enum Command {
     Translate(translate::TranslateArgs),
     /// Make a smaller, faster model for the CPU: weights of 8 bits
     Quantize(quantize::QuantizeArgs),
+    /// Learn from a corpus which tokens may translate which, so that translating computes only those
+    Shortlist(shortlist::ShortlistArgs),
     /// Measure a model on a test set: loss, perplexity, BLEU
     #[cfg(feature = "training")]
     Evaluate(evaluate::EvaluateArgs),
@@ -63,6 +66,7 @@ pub fn run(command: Command, terminal: &Terminal) -> anyhow::Result<()> {
         Command::Train(args) => train::run(args, terminal),
         Command::Translate(args) => translate::run(args, terminal),
         Command::Quantize(args) => quantize::run(args),
+        Command::Shortlist(args) => shortlist::run(args, terminal),
         #[cfg(feature = "training")]
         Command::Evaluate(args) => evaluate::run(args, terminal),
         Command::Score(args) => score::run(args, terminal),

@@ -5,6 +5,10 @@
 
 pub mod notices;
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use attentive_model::Shortlist;
 use attentive_runtime::cpu::Compute;
 use attentive_runtime::search::{Method, Sampling, SearchOptions};
 use attentive_runtime::translator::{Lines, Repetition, TranslatorOptions};
@@ -38,6 +42,9 @@ pub struct DecodingArgs {
     /// Source tokens translated together, as if all lines were as long as the longest [default: 768]
     #[arg(long, value_name = "TOKENS", value_parser = positive())]
     batch_tokens: Option<usize>,
+    /// Choose words among those that this file of `attentive shortlist` allows: faster, nearly always the same
+    #[arg(long, value_name = "FILE")]
+    shortlist: Option<PathBuf>,
     /// Numbers to compute with on the CPU: auto takes int8 for a quantized model, f32 for others
     #[arg(long, value_enum, value_name = "KIND", default_value_t = ComputeKind::Auto)]
     pub compute: ComputeKind,
@@ -108,9 +115,13 @@ pub struct SamplingArgs {
 }
 
 impl DecodingArgs {
-    /// The options of the library; `n_best` outputs for each line.
-    pub fn options(&self, n_best: usize) -> TranslatorOptions {
+    /// The options of the library; `n_best` outputs for each line. The only file among them, a shortlist, is
+    /// read.
+    pub fn options(&self, n_best: usize) -> anyhow::Result<TranslatorOptions> {
         let mut options = TranslatorOptions::default();
+        if let Some(path) = &self.shortlist {
+            options.shortlist = Some(Arc::new(Shortlist::open(path)?));
+        }
         let search = &mut options.search;
         search.n_best = n_best;
         if let Method::Beam { size } = &mut search.method {
@@ -136,7 +147,7 @@ impl DecodingArgs {
         }
         // As many as `--threads` says.
         options.threads = Some(rayon::current_num_threads());
-        options
+        Ok(options)
     }
 }
 
@@ -170,7 +181,7 @@ mod tests {
 
     fn options(arguments: &str, n_best: usize) -> TranslatorOptions {
         let line = Line::parse_from(format!("x {arguments}").split_whitespace());
-        let mut options = line.decoding.options(n_best);
+        let mut options = line.decoding.options(n_best).expect("no file");
         line.sampling.apply(&mut options.search);
         options
     }

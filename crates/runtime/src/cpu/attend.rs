@@ -146,8 +146,18 @@ impl Work for Attend<'_> {
         let factor = 1.0 / (head_dim as f32).sqrt();
         for head in 0..heads {
             let in_page = head / (heads / kv_heads) * self.heads.head_page();
+            let values = in_page + LANES * self.heads.row_width();
+            // The decoder's pages lie far away, and each head in its own piece of them.
+            let next = in_page + self.heads.head_page();
+            let fetch = self.rows <= FETCH_ROWS && head + heads / kv_heads < heads;
             unsafe {
                 for block in 0..blocks {
+                    if head == 0 && self.rows <= FETCH_ROWS {
+                        self.fetch::<S>(block, values);
+                    }
+                    if fetch {
+                        self.fetch::<S>(block, next);
+                    }
                     let keys = self.page(block, in_page);
                     for row in 0..self.rows {
                         let query = self.queries.add(row * self.query_stride + head * head_dim);
@@ -160,12 +170,15 @@ impl Work for Attend<'_> {
                     softmax::<S>(row.as_mut_ptr(), self.len, factor);
                 }
                 for block in 0..blocks {
+                    if fetch {
+                        self.fetch::<S>(block, next + LANES * self.heads.row_width());
+                    }
                     f32_product::<S>(&F32Product {
                         a: self.scores.as_ptr().add(block * LANES),
                         a_stride: width,
                         rows: self.rows,
                         k: (self.len - block * LANES).min(LANES),
-                        b: self.page(block, in_page + LANES * self.heads.row_width()),
+                        b: self.page(block, values),
                         b_stride: self.heads.row_width(),
                         panel_stride: LANES,
                         bias: std::ptr::null(),
@@ -185,6 +198,9 @@ impl Work for Attend<'_> {
         }
     }
 }
+
+/// Rows up to which attention waits for memory more than it computes.
+const FETCH_ROWS: usize = 8;
 
 /// Products of a query with the first `count` keys of a page (rounded up to four).
 #[inline(always)]
@@ -223,5 +239,15 @@ impl Attend<'_> {
     #[inline(always)]
     fn page(&self, block: usize, at: usize) -> *const f32 {
         self.memory[self.pages[block] + self.layer..][..self.heads.page()][at..].as_ptr()
+    }
+
+    /// Asks for the keys or values that begin there, ahead of their use.
+    #[inline(always)]
+    unsafe fn fetch<S: Simd>(&self, block: usize, at: usize) {
+        let from = self.page(block, at);
+        let rows = (self.len - block * LANES).min(LANES);
+        for i in (0..rows * self.heads.row_width()).step_by(LANES) {
+            unsafe { S::fetch(from.add(i).cast()) };
+        }
     }
 }

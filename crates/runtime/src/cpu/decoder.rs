@@ -8,13 +8,14 @@ use std::sync::Arc;
 use super::CpuModel;
 use super::attend::{Attend, LayerWeights};
 use super::buffers::{BufferPool, Usage};
+use super::candidates::Candidates;
 use super::encoder::{Sentence, key_values};
 use super::layers::{Scratch, Side, Strides};
 use super::load::DecoderLayer;
 use super::pages::Pages;
 use super::rowwise::LogSoftmax;
 use super::simd::LANES;
-use crate::search::SearchModel;
+use crate::search::{Elastic, Request, SearchModel};
 
 /// Rows that go through all layers together.
 const ROWS: usize = 96;
@@ -26,7 +27,12 @@ const LOGIT_ROWS: usize = 18;
 #[derive(Debug)]
 pub struct CpuState {
     buffers: DecoderBuffers,
+    /// Sources that have rows, and places of some that had.
     sentences: Vec<Sentence>,
+    /// How many rows each of them has.
+    users: Vec<usize>,
+    /// The target tokens that may be produced, for each sentence.
+    candidates: Vec<Option<Arc<[u32]>>>,
     rows: Vec<Row>,
     /// Where the buffers go when the search is over.
     pool: Arc<BufferPool>,
@@ -80,21 +86,17 @@ impl SearchModel for CpuModel {
         self.config.tgt_vocab
     }
 
-    fn start(&self, sources: &[Vec<u32>]) -> CpuState {
-        self.encoded(sources, None)
+    fn start(&self, requests: &[&Request]) -> CpuState {
+        let mut state = self.empty_state();
+        self.admit(&mut state, requests);
+        state
     }
 
     fn step(&self, state: &mut CpuState, tokens: &[u32], log_probs: &mut Vec<f32>) {
         assert_eq!(state.rows.len(), tokens.len(), "one token per row");
         let pages = &mut state.buffers.pages;
         for row in &mut state.rows {
-            match row.past.last_mut() {
-                Some(page) if !row.position.is_multiple_of(LANES) => {
-                    let (block, width) = self.heads.block();
-                    *page = pages.own(*page, block, row.position % LANES * width);
-                }
-                _ => row.past.push(pages.take()),
-            }
+            self.make_room(pages, row, 1);
         }
         self.decode(state, tokens, Some(log_probs), None);
         state.rows.iter_mut().for_each(|row| row.position += 1);
@@ -109,10 +111,20 @@ impl SearchModel for CpuModel {
         for (row, &from) in state.rows.iter_mut().zip(rows) {
             row.clone_from(&free_rows[from]);
             row.past.iter().for_each(|&page| pages.share(page));
+            state.users[row.sentence] += 1;
         }
         for row in free_rows.iter_mut() {
             row.past.drain(..).for_each(|page| pages.give_back(page));
+            state.users[row.sentence] -= 1;
+            if state.users[row.sentence] == 0 {
+                let source = &mut state.sentences[row.sentence].pages;
+                source.drain(..).for_each(|page| pages.give_back(page));
+            }
         }
+    }
+
+    fn elastic(&self) -> Option<&dyn Elastic<CpuState>> {
+        Some(self)
     }
 
     fn cross_attention(&self, source: &[u32], target: &[u32]) -> Option<Vec<f32>> {
@@ -120,30 +132,117 @@ impl SearchModel for CpuModel {
     }
 }
 
+impl Elastic<CpuState> for CpuModel {
+    fn admit(&self, state: &mut CpuState, requests: &[&Request]) {
+        let sources: Vec<&[u32]> = requests.iter().map(|request| &request.source[..]).collect();
+        let DecoderBuffers { scratch, pages, .. } = &mut state.buffers;
+        let sentences = self.encode(&sources, scratch, pages, None);
+        let mut free = 0;
+        for (sentence, request) in sentences.into_iter().zip(requests) {
+            while state.users.get(free).is_some_and(|&users| users > 0) {
+                free += 1;
+            }
+            state.add(free, sentence, request.candidates.clone());
+        }
+    }
+
+    fn extend(&self, state: &mut CpuState, tokens: &[u32], log_probs: &mut Vec<f32>) {
+        let [row] = &mut state.rows[..] else {
+            panic!("only one row can be fed several tokens");
+        };
+        self.make_room(&mut state.buffers.pages, row, tokens.len());
+        // A row attends to those before it, because all of them write into the same pages in order.
+        let mut after = row.clone();
+        state.rows = successive(row, tokens.len());
+        self.decode(state, tokens, Some(log_probs), None);
+        after.position += tokens.len();
+        state.rows = vec![after];
+    }
+
+    fn rewind(&self, state: &mut CpuState, count: usize) {
+        let [row] = &mut state.rows[..] else {
+            panic!("only one row can forget tokens");
+        };
+        row.position -= count;
+        let pages = &mut state.buffers.pages;
+        let forgotten = row.past.drain(row.position.div_ceil(LANES)..);
+        forgotten.for_each(|page| pages.give_back(page));
+    }
+}
+
+impl CpuState {
+    /// Adds a row for a new source, at a place where none is in use.
+    fn add(&mut self, place: usize, sentence: Sentence, candidates: Option<Arc<[u32]>>) {
+        if place == self.sentences.len() {
+            self.sentences.push(sentence);
+            self.candidates.push(candidates);
+            self.users.push(1);
+        } else {
+            self.sentences[place] = sentence;
+            self.candidates[place] = candidates;
+            self.users[place] = 1;
+        }
+        self.rows.push(Row {
+            sentence: place,
+            ..Row::default()
+        });
+    }
+}
+
+/// A row for each of the next positions of a row, all with the same pages.
+fn successive(row: &Row, count: usize) -> Vec<Row> {
+    (0..count)
+        .map(|ahead| Row {
+            position: row.position + ahead,
+            ..row.clone()
+        })
+        .collect()
+}
+
 impl CpuModel {
-    /// A search before its first step. `weights` gets the attention weights of the encoder, for one source.
-    pub(super) fn encoded(
-        &self,
-        sources: &[Vec<u32>],
-        weights: Option<&mut Vec<LayerWeights>>,
-    ) -> CpuState {
+    /// Pages for the next `count` positions of a row that nobody else uses.
+    fn make_room(&self, pages: &mut Pages, row: &mut Row, count: usize) {
+        if let Some(page) = row.past.last_mut()
+            && !row.position.is_multiple_of(LANES)
+        {
+            let (block, width) = self.heads.block();
+            *page = pages.own(*page, block, row.position % LANES * width);
+        }
+        let needed = (row.position + count).div_ceil(LANES);
+        while row.past.len() < needed {
+            row.past.push(pages.take());
+        }
+    }
+
+    /// A search without sentences.
+    fn empty_state(&self) -> CpuState {
         let mut buffers = self.buffers.take();
         buffers
             .pages
             .clear(self.network.decoder.len() * self.heads.page());
-        let sentences = self.encode(sources, &mut buffers.scratch, &mut buffers.pages, weights);
-        let rows = (0..sources.len())
-            .map(|sentence| Row {
-                sentence,
-                ..Row::default()
-            })
-            .collect();
         CpuState {
             buffers,
-            sentences,
-            rows,
+            sentences: Vec::new(),
+            users: Vec::new(),
+            candidates: Vec::new(),
+            rows: Vec::new(),
             pool: self.buffers.clone(),
         }
+    }
+
+    /// A search for one source before its first step. `weights` gets the attention weights of the encoder.
+    pub(super) fn encoded(
+        &self,
+        source: &[u32],
+        weights: Option<&mut Vec<LayerWeights>>,
+    ) -> CpuState {
+        let mut state = self.empty_state();
+        let DecoderBuffers { scratch, pages, .. } = &mut state.buffers;
+        let sentences = self.encode(&[source], scratch, pages, weights);
+        for sentence in sentences {
+            state.add(0, sentence, None);
+        }
+        state
     }
 
     /// Feeds all tokens of a target (`<s>` first) to the only sentence of a new state, a row for each
@@ -154,16 +253,9 @@ impl CpuModel {
         tokens: &[u32],
         log_probs: Option<&mut Vec<f32>>,
     ) -> DecoderWeights {
-        let pages = &mut state.buffers.pages;
-        let count = tokens.len().div_ceil(LANES);
-        let past: Vec<usize> = (0..count).map(|_| pages.take()).collect();
-        state.rows = (0..tokens.len())
-            .map(|position| Row {
-                sentence: 0,
-                position,
-                past: past.clone(),
-            })
-            .collect();
+        let row = &mut state.rows[0];
+        self.make_room(&mut state.buffers.pages, row, tokens.len());
+        state.rows = successive(row, tokens.len());
         let layers = |keys: usize| {
             let layer = |_| LayerWeights::zeros(self.heads.heads, tokens.len(), keys);
             self.network.decoder.iter().map(layer).collect()
@@ -194,7 +286,8 @@ impl CpuModel {
             self.decode_rows(state, first, tokens, weights.as_deref_mut());
             if let Some(log_probs) = &mut log_probs {
                 let out = &mut log_probs[first * vocab..][..tokens.len() * vocab];
-                self.log_probs(&mut state.buffers.scratch, out);
+                let rows = &state.rows[first..][..tokens.len()];
+                self.log_probs(&mut state.buffers.scratch, rows, &state.candidates, out);
             }
         }
     }
@@ -341,12 +434,33 @@ impl CpuModel {
         self.add_attended(scratch, rows.len(), &layer.cross_attention_norm, attention);
     }
 
-    /// Log-probabilities of the rows in the stream.
-    fn log_probs(&self, scratch: &mut Scratch, out: &mut [f32]) {
+    /// Log-probabilities of the rows in the stream; over the candidates alone where a sentence has some.
+    fn log_probs(
+        &self,
+        scratch: &mut Scratch,
+        rows: &[Row],
+        candidates: &[Option<Arc<[u32]>>],
+        out: &mut [f32],
+    ) {
         let width = self.config.tgt_vocab;
-        for (chunk, rows) in out.chunks_mut(LOGIT_ROWS * width).enumerate() {
-            self.logits(scratch, chunk * LOGIT_ROWS, rows);
-            self.isa.run(LogSoftmax { rows, width });
+        let of = |row: &Row| candidates[row.sentence].as_deref();
+        let mut first = 0;
+        for rows in rows.chunk_by(|a, b| of(a).is_some() == of(b).is_some()) {
+            let out = &mut out[first * width..][..rows.len() * width];
+            if of(&rows[0]).is_some() {
+                let sentences = rows.chunk_by(|a, b| a.sentence == b.sentence);
+                let sentences = sentences.map(|rows| Candidates {
+                    rows: rows.len(),
+                    tokens: of(&rows[0]).unwrap_or_default(),
+                });
+                self.candidate_log_probs(scratch, first, &sentences.collect::<Vec<_>>(), out);
+            } else {
+                for (chunk, rows) in out.chunks_mut(LOGIT_ROWS * width).enumerate() {
+                    self.logits(scratch, first + chunk * LOGIT_ROWS, rows);
+                    self.isa.run(LogSoftmax { rows, width });
+                }
+            }
+            first += rows.len();
         }
     }
 }

@@ -24,7 +24,7 @@ impl CpuModel {
     /// the attention weights of every encoder layer, which must be those of a single source.
     pub(super) fn encode(
         &self,
-        sources: &[Vec<u32>],
+        sources: &[&[u32]],
         scratch: &mut Scratch,
         pages: &mut Pages,
         mut weights: Option<&mut Vec<LayerWeights>>,
@@ -49,7 +49,7 @@ impl CpuModel {
     /// The encoder's output for these sources is in the stream afterwards.
     fn encode_rows(
         &self,
-        sources: &[Vec<u32>],
+        sources: &[&[u32]],
         rows: usize,
         scratch: &mut Scratch,
         mut weights: Option<&mut Vec<LayerWeights>>,
@@ -130,7 +130,7 @@ impl CpuModel {
     /// Projects the stream once for every decoder layer and keeps the result.
     fn remember(
         &self,
-        sources: &[Vec<u32>],
+        sources: &[&[u32]],
         rows: usize,
         scratch: &mut Scratch,
         pages: &mut Pages,

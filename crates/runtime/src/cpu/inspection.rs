@@ -18,7 +18,7 @@ impl Inspect for CpuModel {
     fn inspect(&self, src: &[u32], tgt: &[u32], top: usize) -> Inspection {
         let src = source_ids(src);
         let mut encoder = Vec::new();
-        let mut state = self.encoded(&[src], Some(&mut encoder));
+        let mut state = self.encoded(&src, Some(&mut encoder));
         let mut log_probs = Vec::new();
         let decoded = self.force(&mut state, &decoder_input(tgt), Some(&mut log_probs));
         let rows = log_probs.chunks_exact(self.config.tgt_vocab);
@@ -39,7 +39,7 @@ impl CpuModel {
     /// Cross-attention for word alignments, averaged over the heads of the last layer but one: the last
     /// layer is already busy with the next token.
     pub(super) fn alignment_weights(&self, src: &[u32], tgt: &[u32]) -> Vec<f32> {
-        let mut state = self.encoded(&[src.to_vec()], None);
+        let mut state = self.encoded(src, None);
         let decoded = self.force(&mut state, &decoder_input(tgt), None);
         let layer = decoded.cross_attention.len().saturating_sub(2);
         decoded.cross_attention[layer].mean()

@@ -7,6 +7,7 @@
 use super::CpuModel;
 use super::aligned::Aligned;
 use super::buffers::Usage;
+use super::candidates::{ByToken, Candidates, Logits};
 use super::load::{Attention, FeedForward, Table};
 use super::matrix::{Matrix, Quantized};
 use super::product::Then;
@@ -29,6 +30,7 @@ pub(crate) struct Scratch {
     normed: Aligned<f32>,
     hidden: Aligned<f32>,
     quantized: Quantized,
+    logits: Logits,
     /// Sinusoids of the first positions, `[positions, d_model]`.
     sinusoids: Vec<f32>,
 }
@@ -218,6 +220,28 @@ impl CpuModel {
         let x = &scratch.x[first * stride..];
         let input = projection.prepare(self.isa, x, stride, rows, &mut scratch.quantized);
         projection.apply(self.isa, input, out, self.config.tgt_vocab, Then::Store);
+    }
+
+    /// Log-probabilities of the stream's rows from `first` on, which are those of some sentences, over their
+    /// candidates alone.
+    pub(super) fn candidate_log_probs(
+        &self,
+        scratch: &mut Scratch,
+        first: usize,
+        sentences: &[Candidates<'_>],
+        out: &mut [f32],
+    ) {
+        let (projection, stride) = (&self.network.projection, self.strides().model);
+        let Scratch {
+            x,
+            quantized,
+            logits,
+            ..
+        } = scratch;
+        let rows = out.len() / self.config.tgt_vocab;
+        let input = projection.prepare(self.isa, &x[first * stride..], stride, rows, quantized);
+        let by_token = self.by_token.get_or_init(|| ByToken::new(projection));
+        by_token.log_probs(self.isa, input, sentences, logits, out);
     }
 
     /// Projects the stream as it is to keys and values, side by side in `scratch.qkv`.

@@ -71,6 +71,13 @@ pub(crate) struct Quantized {
     scales: Vec<f32>,
 }
 
+impl Quantized {
+    /// Bytes and scales of the rows.
+    pub fn parts(&self) -> (&[u8], &[f32]) {
+        (&self.bytes, &self.scales)
+    }
+}
+
 impl Matrix {
     pub fn f32(plain: Plain<'_>, bias: &[f32]) -> Self {
         let Plain { k, n, .. } = plain;
@@ -211,6 +218,48 @@ impl Matrix {
     /// Number of outputs.
     pub fn outputs(&self) -> usize {
         self.n
+    }
+
+    /// Number of inputs.
+    pub fn inputs(&self) -> usize {
+        self.k
+    }
+
+    /// One number per output, and zeros up to a whole vector.
+    pub fn bias(&self) -> &[f32] {
+        &self.bias
+    }
+
+    /// Scales, and what takes the activations' offset away again, for each output; nothing in f32.
+    pub fn int8_parts(&self) -> Option<(&[f32], &[i32])> {
+        match &self.numbers {
+            Numbers::F32(_) => None,
+            Numbers::Int8(Int8 { scales, start, .. }) => Some((scales, start)),
+        }
+    }
+
+    /// Copies the weights of one output of an f32 matrix.
+    pub fn copy_f32_output(&self, output: usize, to: &mut [f32]) {
+        let Numbers::F32(panels) = &self.numbers else {
+            unreachable!("asked for f32 of an int8 matrix");
+        };
+        assert!(output < self.n && to.len() == self.k);
+        let panel = &panels[output / LANES * self.k * LANES + output % LANES..];
+        for (to, weight) in to.iter_mut().zip(panel.iter().step_by(LANES)) {
+            *to = *weight;
+        }
+    }
+
+    /// Copies the weights of one output of an int8 matrix.
+    pub fn copy_int8_output(&self, output: usize, to: &mut [i8]) {
+        let Numbers::Int8(Int8 { panels, .. }) = &self.numbers else {
+            unreachable!("asked for int8 of an f32 matrix");
+        };
+        assert!(output < self.n && to.len() == self.k);
+        let panels = &panels.get()[packed_place(self.k, 0, output)..];
+        for (to, weights) in to.chunks_mut(4).zip(panels.chunks(4 * LANES)) {
+            to.copy_from_slice(&weights[..to.len()]);
+        }
     }
 
     /// Adds the weights of one output, times `factor`, to `out`: a row of an int8 embedding.

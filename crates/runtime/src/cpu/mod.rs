@@ -6,7 +6,7 @@
 //!                                  product, rowwise over simd
 //! ```
 //!
-//! `pages` is the KV cache, `quantize` makes int8 models, `inspection` returns attention weights.
+//! `pages` is the KV cache, `candidates` is the output layer for a few tokens, `quantize` makes int8 models, `inspection` returns attention weights.
 //!
 //! One thread computes one batch; whoever wants more threads runs more batches. Every result is computed
 //! in an order that does not depend on what else is in the batch, so batches, their order and threads
@@ -15,6 +15,7 @@
 mod aligned;
 mod attend;
 mod buffers;
+mod candidates;
 mod decoder;
 mod encoder;
 mod inspection;
@@ -24,16 +25,19 @@ mod matrix;
 mod pages;
 mod product;
 mod quantize;
+#[doc(hidden)]
+pub mod roofline;
 mod rowwise;
 mod simd;
 #[cfg(test)]
 mod tests;
 
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use attend::Heads;
 use buffers::BufferPool;
+use candidates::ByToken;
 use load::Network;
 
 pub use decoder::CpuState;
@@ -77,14 +81,16 @@ pub struct CpuModel {
     compute: Compute,
     heads: Heads,
     network: Network,
+    /// The output layer for requests that have candidates; made when the first one comes.
+    by_token: OnceLock<ByToken>,
     isa: Isa,
     buffers: Arc<BufferPool>,
 }
 
 impl CpuModel {
-    /// Reads the weights of a model directory.
+    /// Reads the weights of a model directory. Computes as [`Isa::detect`] says.
     pub fn open(dir: &ModelDir, compute: Compute) -> Result<Self> {
-        Self::open_with(dir, compute, Isa::detect())
+        Self::open_with(dir, compute, Isa::detect()?)
     }
 
     /// As [`CpuModel::open`], for an instruction set of one's choice.
@@ -122,6 +128,7 @@ impl CpuModel {
             compute,
             heads,
             network,
+            by_token: OnceLock::new(),
             isa,
             buffers: Arc::default(),
         })

@@ -5,43 +5,63 @@
 //! Every output is summed over its inputs in one accumulator from first to last, so that it does not
 //! depend on which rows it is computed with. Neighbors: [`super::attend`] uses the tiles too.
 
+use std::ops::Range;
+
 use super::simd::{LANES, Simd, Work};
 
 /// Rows in one tile.
 const MAX_ROWS: usize = 6;
 
+/// Rows of a tile from which on it has time to fetch what comes next. Lower ones do nothing but read.
+const FETCHING_ROWS: usize = 4;
+
 /// Covers `[rows, n]` with tiles, whose sizes are constants. A few panels meet all rows before the
-/// next ones do, so that weights are read from far memory once.
+/// next ones do, so that weights are read from far memory once; and while they do, the tiles fetch
+/// the panels that come next, each of them its share.
 ///
 /// A macro, because closures are compiled without the instructions that are enabled around them.
 macro_rules! tiles {
     ($simd:ident, $rows:expr, $n:expr, $most:expr, $tile:ident($product:expr)) => {{
-        let panels = $n.div_ceil(LANES);
         let mut panel = 0;
-        while panel < panels {
-            let wide = $simd::PANELS == 4 && panels - panel >= 4;
+        while panel * LANES < $n {
+            // Wide tiles have whole panels only.
+            let wide = $simd::PANELS == 4 && $n - panel * LANES >= 4 * LANES;
+            let width = if wide { 4 } else { 1 };
             let mut first = 0;
             while first < $rows {
                 let height = height($rows - first, $most);
+                let at = Place {
+                    first,
+                    panel,
+                    fetch: width * first / $rows..width * (first + height) / $rows,
+                };
                 match (height, wide) {
-                    (1, true) => $tile::<$simd, 1, 4>($product, first, panel),
-                    (2, true) => $tile::<$simd, 2, 4>($product, first, panel),
-                    (3, true) => $tile::<$simd, 3, 4>($product, first, panel),
-                    (4, true) => $tile::<$simd, 4, 4>($product, first, panel),
-                    (5, true) => $tile::<$simd, 5, 4>($product, first, panel),
-                    (_, true) => $tile::<$simd, 6, 4>($product, first, panel),
-                    (1, false) => $tile::<$simd, 1, 1>($product, first, panel),
-                    (2, false) => $tile::<$simd, 2, 1>($product, first, panel),
-                    (3, false) => $tile::<$simd, 3, 1>($product, first, panel),
-                    (4, false) => $tile::<$simd, 4, 1>($product, first, panel),
-                    (5, false) => $tile::<$simd, 5, 1>($product, first, panel),
-                    (_, false) => $tile::<$simd, 6, 1>($product, first, panel),
+                    (1, true) => $tile::<$simd, 1, 4>($product, at),
+                    (2, true) => $tile::<$simd, 2, 4>($product, at),
+                    (3, true) => $tile::<$simd, 3, 4>($product, at),
+                    (4, true) => $tile::<$simd, 4, 4>($product, at),
+                    (5, true) => $tile::<$simd, 5, 4>($product, at),
+                    (_, true) => $tile::<$simd, 6, 4>($product, at),
+                    (1, false) => $tile::<$simd, 1, 1>($product, at),
+                    (2, false) => $tile::<$simd, 2, 1>($product, at),
+                    (3, false) => $tile::<$simd, 3, 1>($product, at),
+                    (4, false) => $tile::<$simd, 4, 1>($product, at),
+                    (5, false) => $tile::<$simd, 5, 1>($product, at),
+                    (_, false) => $tile::<$simd, 6, 1>($product, at),
                 }
                 first += height;
             }
-            panel += if wide { 4 } else { 1 };
+            panel += width;
         }
     }};
+}
+
+/// Where a tile stands.
+struct Place {
+    first: usize,
+    panel: usize,
+    /// Which of the next panels it fetches.
+    fetch: Range<usize>,
 }
 
 /// Rows of the next tile: of eight rather four and four than six and two.
@@ -132,12 +152,13 @@ pub(super) unsafe fn f32_product<S: Simd>(product: &F32Product) {
 }
 
 #[inline(always)]
-unsafe fn f32_tile<S: Simd, const M: usize, const P: usize>(
-    product: &F32Product,
-    first: usize,
-    panel: usize,
-) {
+unsafe fn f32_tile<S: Simd, const M: usize, const P: usize>(product: &F32Product, at: Place) {
     unsafe {
+        let Place {
+            first,
+            panel,
+            fetch,
+        } = at;
         let a = product.a.add(first * product.a_stride);
         let b = product.b.add(panel * product.panel_stride);
         let mut sums = [[S::splat(0.0); P]; M];
@@ -149,8 +170,21 @@ unsafe fn f32_tile<S: Simd, const M: usize, const P: usize>(
                 }
             }
         }
+        // Weights lie close together; keys and values, which do not, have no panels that come next.
+        let fetch = if M >= FETCHING_ROWS && product.b_stride == LANES {
+            fetch
+        } else {
+            0..0
+        };
+        let next = b.wrapping_add(P * product.panel_stride);
         for i in 0..product.k {
             let b = b.add(i * product.b_stride);
+            for p in fetch.clone() {
+                S::fetch(
+                    next.wrapping_add(p * product.panel_stride + i * LANES)
+                        .cast(),
+                );
+            }
             let mut vectors = [S::splat(0.0); P];
             for (p, vector) in vectors.iter_mut().enumerate() {
                 *vector = S::load(b.add(p * product.panel_stride));
@@ -162,17 +196,37 @@ unsafe fn f32_tile<S: Simd, const M: usize, const P: usize>(
                 }
             }
         }
-        finish::<S, M, P>(&product.out, sums, first, panel);
+        // Not a `match` for each vector: that would keep the sums in memory instead of in registers.
+        match product.out.then {
+            Then::Store => f32_finish::<S, M, P, STORE>(&product.out, sums, first, panel),
+            Then::Relu => f32_finish::<S, M, P, RELU>(&product.out, sums, first, panel),
+            Then::Add => f32_finish::<S, M, P, ADD>(&product.out, sums, first, panel),
+        }
     }
 }
 
 #[inline(always)]
-unsafe fn int8_tile<S: Simd, const M: usize, const P: usize>(
-    product: &Int8Product,
+unsafe fn f32_finish<S: Simd, const M: usize, const P: usize, const THEN: u8>(
+    out: &Out,
+    sums: [[S::F; P]; M],
     first: usize,
     panel: usize,
 ) {
+    for m in 0..M {
+        for p in 0..P {
+            unsafe { put::<S, P, THEN>(out, first + m, panel + p, sums[m][p]) };
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn int8_tile<S: Simd, const M: usize, const P: usize>(product: &Int8Product, at: Place) {
     unsafe {
+        let Place {
+            first,
+            panel,
+            fetch,
+        } = at;
         let a = product.a.add(first * product.a_stride);
         let panel_bytes = product.groups * 4 * LANES;
         let b = product.b.add(panel * panel_bytes);
@@ -181,8 +235,16 @@ unsafe fn int8_tile<S: Simd, const M: usize, const P: usize>(
             *start = S::load_i(product.start.add((panel + p) * LANES));
         }
         let mut sums = [start; M];
+        let fetch = if M >= FETCHING_ROWS { fetch } else { 0..0 };
+        let next = b.wrapping_add(P * panel_bytes);
         for group in 0..product.groups {
             let b = b.add(group * 4 * LANES);
+            for p in fetch.clone() {
+                S::fetch(
+                    next.wrapping_add(p * panel_bytes + group * 4 * LANES)
+                        .cast(),
+                );
+            }
             let mut vectors = [S::load_w(b); P];
             for (p, vector) in vectors.iter_mut().enumerate() {
                 *vector = S::load_w(b.add(p * panel_bytes));
@@ -194,7 +256,22 @@ unsafe fn int8_tile<S: Simd, const M: usize, const P: usize>(
                 }
             }
         }
-        let mut results = [[S::splat(0.0); P]; M];
+        match product.out.then {
+            Then::Store => int8_finish::<S, M, P, STORE>(product, sums, first, panel),
+            Then::Relu => int8_finish::<S, M, P, RELU>(product, sums, first, panel),
+            Then::Add => int8_finish::<S, M, P, ADD>(product, sums, first, panel),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn int8_finish<S: Simd, const M: usize, const P: usize, const THEN: u8>(
+    product: &Int8Product,
+    sums: [[S::I; P]; M],
+    first: usize,
+    panel: usize,
+) {
+    unsafe {
         for p in 0..P {
             let column = (panel + p) * LANES;
             let (scale, bias) = (
@@ -203,38 +280,44 @@ unsafe fn int8_tile<S: Simd, const M: usize, const P: usize>(
             );
             for m in 0..M {
                 let scaled = S::mul(S::to_f(sums[m][p]), scale);
-                results[m][p] = S::fma(scaled, S::splat(*product.a_scales.add(first + m)), bias);
+                let result = S::fma(scaled, S::splat(*product.a_scales.add(first + m)), bias);
+                put::<S, P, THEN>(&product.out, first + m, panel + p, result);
             }
         }
-        finish::<S, M, P>(&product.out, results, first, panel);
     }
 }
 
+/// The kinds of [`Then`] as numbers, which can be constants of a function.
+const STORE: u8 = 0;
+const RELU: u8 = 1;
+const ADD: u8 = 2;
+
+/// One vector of a tile to where it belongs. In tiles of several panels all are whole.
 #[inline(always)]
-unsafe fn finish<S: Simd, const M: usize, const P: usize>(
+unsafe fn put<S: Simd, const P: usize, const THEN: u8>(
     out: &Out,
-    results: [[S::F; P]; M],
-    first: usize,
+    row: usize,
     panel: usize,
+    mut result: S::F,
 ) {
     unsafe {
-        for (m, row) in results.into_iter().enumerate() {
-            for (p, mut result) in row.into_iter().enumerate() {
-                let column = (panel + p) * LANES;
-                let to = out.to.add((first + m) * out.stride + column);
-                let count = (out.n - column).min(LANES);
-                match out.then {
-                    Then::Store => {}
-                    Then::Relu => result = S::max(result, S::splat(0.0)),
-                    Then::Add if count == LANES => result = S::add(S::load(to), result),
-                    Then::Add => result = S::add(S::load_some(to, count, 0.0), result),
-                }
-                if count == LANES {
-                    S::store(to, result);
-                } else {
-                    S::store_some(to, result, count);
-                }
+        let column = panel * LANES;
+        let to = out.to.add(row * out.stride + column);
+        let count = out.n - column;
+        let whole = P > 1 || count >= LANES;
+        if THEN == RELU {
+            result = S::max(result, S::splat(0.0));
+        }
+        if whole {
+            if THEN == ADD {
+                result = S::add(S::load(to), result);
             }
+            S::store(to, result);
+        } else {
+            if THEN == ADD {
+                result = S::add(S::load_some(to, count, 0.0), result);
+            }
+            S::store_some(to, result, count);
         }
     }
 }

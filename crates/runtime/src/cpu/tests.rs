@@ -4,11 +4,13 @@ use proptest::prelude::*;
 
 use super::aligned::Aligned;
 use super::attend::{Attend, Heads, LayerWeights};
+use super::candidates::{ByToken, Candidates, Logits};
 use super::matrix::{Bytes, Matrix, Plain, Quantized, padded, quantize};
 use super::pages::Pages;
 use super::product::Then;
 use super::rowwise::{LogSoftmax, Norm, Normalize};
 use super::simd::{Isa, LANES};
+use crate::search::restrict;
 
 /// Numbers from -1 to 1 that look random.
 fn numbers(count: usize, seed: u32) -> Vec<f32> {
@@ -83,6 +85,40 @@ proptest! {
         }
     }
 
+    /// Over all tokens, int8 gives the bits of the whole layer; over some, what is left of it.
+    #[test]
+    fn candidates_have_the_probabilities_that_the_whole_layer_gives_them(
+        m in 1usize..10, k in 1usize..150, n in 1usize..90, some in 1usize..5, seed: u32, eight_bits: bool,
+    ) {
+        let (x, w, bias) = (numbers(m * k, seed), numbers(k * n, seed ^ 1), numbers(n, seed ^ 2));
+        let values = little_endian(&w);
+        let plain = Plain { values: &values, k, n, transposed: true };
+        for isa in Isa::available() {
+            let matrix = if eight_bits { int8(plain, &bias, isa) } else { Matrix::f32(plain, &bias) };
+            let mut expected = product(isa, &matrix, &x, k, &vec![0.0; m * n], Then::Store);
+            isa.run(LogSoftmax { rows: &mut expected, width: n });
+            let candidates: Vec<u32> = (0..n as u32).step_by(some).collect();
+            let (x, stride) = rows(&x, k);
+            let mut buffer = Quantized::default();
+            let input = matrix.prepare(isa, &x, stride, m, &mut buffer);
+            let mut found = vec![0.0; m * n];
+            // The rows of two sentences with the same candidates.
+            let tokens = &candidates[..];
+            let sentences = [m / 2, m - m / 2].map(|rows| Candidates { rows, tokens });
+            ByToken::new(&matrix).log_probs(isa, input, &sentences, &mut Logits::default(), &mut found);
+            if some == 1 && eight_bits {
+                prop_assert_eq!(&found, &expected);
+            }
+            for (found, expected) in found.chunks(n).zip(expected.chunks_mut(n)) {
+                restrict(expected, &candidates);
+                for (found, expected) in found.iter().zip(&*expected) {
+                    let close = (found - expected).abs() < 1e-4 || found == expected;
+                    prop_assert!(close, "{isa:?}: {found}, {expected}");
+                }
+            }
+        }
+    }
+
     /// Without a bias the last step is one multiplication everywhere, so that the sums of bytes must agree
     /// to the last bit, and a product that saturates would show.
     #[test]
@@ -109,6 +145,29 @@ proptest! {
         for isa in all {
             let found = product(isa, &int8(plain, &zeros[..n], isa), &x, k, &zeros, Then::Store);
             prop_assert_eq!(&found, &expected, "{:?}", isa);
+        }
+    }
+
+    /// Tiles of other heights, and fetching what comes next, must not show.
+    #[test]
+    fn a_row_alone_gives_the_bits_that_it_gives_among_others(
+        m in 2usize..30, k in 1usize..70, n in 1usize..150, seed: u32,
+    ) {
+        let (x, w, bias) = (numbers(m * k, seed), numbers(k * n, seed ^ 1), numbers(n, seed ^ 2));
+        let start = numbers(m * n, seed ^ 3);
+        let values = little_endian(&w);
+        let plain = Plain { values: &values, k, n, transposed: false };
+        let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+        for isa in Isa::available() {
+            for matrix in [Matrix::f32(plain, &bias), int8(plain, &bias, isa)] {
+                for then in [Then::Store, Then::Relu, Then::Add] {
+                    let all = product(isa, &matrix, &x, k, &start, then);
+                    for row in 0..m {
+                        let alone = product(isa, &matrix, &x[row * k..][..k], k, &start[row * n..][..n], then);
+                        prop_assert_eq!(bits(&alone), bits(&all[row * n..][..n]), "{:?} {:?}", isa, then);
+                    }
+                }
+            }
         }
     }
 

@@ -55,6 +55,11 @@ impl Engine {
         self.threads
     }
 
+    /// Whether jobs wait for a thread. A long job that can end early then should, so that calls take turns.
+    pub fn is_contended(&self) -> bool {
+        self.shared.has_waiting()
+    }
+
     /// The answer of `work` to each item, in the order of the items, which is also the order in which
     /// they are begun. `work` must not use the engine itself.
     ///

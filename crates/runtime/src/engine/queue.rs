@@ -81,6 +81,11 @@ impl Queue {
     /// Gives that slot back; returns whether a waiting job can have it.
     pub fn release_slot(&mut self) -> bool {
         self.running -= 1;
+        self.has_waiting()
+    }
+
+    /// Whether a job waits.
+    pub fn has_waiting(&self) -> bool {
         self.calls.iter().any(|call| call.waiting() > 0)
     }
 

@@ -40,6 +40,10 @@ impl Shared {
         self.lock().queue.unfinished()
     }
 
+    pub fn has_waiting(&self) -> bool {
+        self.lock().queue.has_waiting()
+    }
+
     /// A slot for the caller's thread, if nobody else waits for it.
     pub fn slot(&self) -> Option<Slot<'_>> {
         let taken = self.lock().queue.take_slot();

@@ -19,56 +19,17 @@
 //! comes after every complete one in any case. So going on could not change the answer.
 //!
 //! Hypotheses share their tokens in a tree, and every list keeps its memory from step to step:
-//! the loop allocates nothing once the lists have grown.
+//! the loop allocates nothing once the lists have grown. Neighbors: [`super::batch`] runs sentences together.
 
-use attentive_text::special::{BOS, EOS};
+use attentive_text::special::EOS;
 
 use super::constraints::Constraints;
 use super::{
-    Finish, Hypothesis, Request, SearchModel, SearchOptions, Step, at_most_zero, best_first,
-    keep_rows, normalized, scan, sources,
+    Finish, Hypothesis, Method, Request, SearchOptions, at_most_zero, best_first, normalized, scan,
 };
 
-/// The `n_best` translations of every request that a beam of `size` finds.
-pub(super) fn search<M: SearchModel>(
-    model: &M,
-    requests: &[&Request],
-    options: &SearchOptions,
-    size: usize,
-) -> Vec<Vec<Hypothesis>> {
-    let mut beams: Vec<Beam> = requests
-        .iter()
-        .map(|request| Beam::new(request, size, options))
-        .collect();
-    let mut state = model.start(&sources(requests));
-    let mut step = Step::default();
-    let mut tokens = vec![BOS; requests.len()];
-    let mut parents = Vec::with_capacity(requests.len() * size);
-    let mut scratch = Scratch::new(size);
-    while !tokens.is_empty() {
-        let mut rows = step.rows(model, &mut state, &tokens);
-        let before = tokens.len();
-        tokens.clear();
-        parents.clear();
-        let mut first_row = 0;
-        for beam in beams.iter_mut().filter(|beam| !beam.live.is_empty()) {
-            let width = beam.live.len();
-            beam.advance(rows.by_ref().take(width), &mut scratch);
-            for live in &beam.live {
-                parents.push(first_row + live.parent);
-                tokens.push(beam.tree[live.node].token);
-            }
-            first_row += width;
-        }
-        keep_rows(model, &mut state, &parents, before);
-    }
-    beams.into_iter().map(Beam::into_hypotheses).collect()
-}
-
 /// The search for one sentence.
-struct Beam<'a> {
-    constraints: Constraints<'a>,
-    options: &'a SearchOptions,
+pub(super) struct Beam {
     size: usize,
     /// The most tokens a hypothesis may have, `</s>` included.
     max_length: usize,
@@ -106,14 +67,18 @@ struct Ended {
 }
 
 /// Lists that all beams use in turn.
-struct Scratch {
+pub(super) struct Scratch {
     best: Best,
     live: Vec<Live>,
     tokens: Vec<u32>,
 }
 
 impl Scratch {
-    fn new(size: usize) -> Self {
+    pub fn new(options: &SearchOptions) -> Self {
+        let size = match options.method {
+            Method::Beam { size } => size,
+            _ => 0,
+        };
         Self {
             best: Best::new(size),
             live: Vec::new(),
@@ -122,15 +87,12 @@ impl Scratch {
     }
 }
 
-impl<'a> Beam<'a> {
-    fn new(request: &'a Request, size: usize, options: &'a SearchOptions) -> Self {
-        let constraints = Constraints::new(request, options);
-        let max_length = constraints.max_length();
+impl Beam {
+    pub fn new(request: &Request, size: usize, options: &SearchOptions) -> Self {
+        let max_length = Constraints::new(request, options).max_length();
         // As many as most sentences need; a longer one doubles the list now and then.
         let expected = max_length.min(2 * request.source.len() + 8).min(1024) * size.min(16);
         Self {
-            constraints,
-            options,
             size,
             max_length,
             tree: Vec::with_capacity(expected),
@@ -144,14 +106,29 @@ impl<'a> Beam<'a> {
         }
     }
 
-    /// Extends every hypothesis by one token; `rows` holds one row of log-probabilities for each.
-    fn advance<'r>(&mut self, rows: impl Iterator<Item = &'r mut [f32]>, scratch: &mut Scratch) {
-        self.candidates(rows, scratch);
+    pub fn width(&self) -> usize {
+        self.live.len()
+    }
+
+    pub fn each_live(&self, mut show: impl FnMut(usize, u32)) {
+        for live in &self.live {
+            show(live.parent, self.tree[live.node].token);
+        }
+    }
+
+    pub fn advance(
+        &mut self,
+        log_probs: &mut [f32],
+        request: &Request,
+        options: &SearchOptions,
+        scratch: &mut Scratch,
+    ) {
+        self.candidates(log_probs, Constraints::new(request, options), scratch);
         scratch.live.clear();
         for candidate in &scratch.best.candidates {
             let before = self.live[candidate.parent].node;
             if candidate.token == EOS {
-                self.end(before, candidate.log_prob, Finish::EndOfSentence);
+                self.end(before, candidate.log_prob, Finish::EndOfSentence, options);
             } else {
                 scratch.live.push(Live {
                     node: self.tree.len(),
@@ -165,27 +142,33 @@ impl<'a> Beam<'a> {
             }
         }
         if scratch.live.is_empty() && self.ended.is_empty() {
-            self.cut_live(Finish::DeadEnd);
+            self.cut_live(Finish::DeadEnd, options);
         }
         std::mem::swap(&mut self.live, &mut scratch.live);
         self.length += 1;
         if self.length >= self.max_length {
-            self.cut_live(Finish::LengthLimit);
+            self.cut_live(Finish::LengthLimit, options);
         }
-        if !self.can_improve() {
+        if !self.can_improve(options) {
             self.live.clear();
         }
     }
 
     /// The best `size` continuations over all hypotheses, best first.
-    fn candidates<'r>(&self, rows: impl Iterator<Item = &'r mut [f32]>, scratch: &mut Scratch) {
+    fn candidates(
+        &self,
+        log_probs: &mut [f32],
+        constraints: Constraints<'_>,
+        scratch: &mut Scratch,
+    ) {
+        let rows = log_probs.chunks_exact_mut(log_probs.len() / self.live.len());
         let Scratch { best, tokens, .. } = scratch;
         best.clear();
         for (parent, (live, row)) in self.live.iter().zip(rows).enumerate() {
-            if self.constraints.need_tokens() {
+            if constraints.need_tokens() {
                 self.tokens_into(live.node, tokens);
             }
-            self.constraints.apply(self.length, tokens, row);
+            constraints.apply(self.length, tokens, row);
             let floor = |threshold: f64| threshold - live.log_prob;
             scan::each_above(row, floor(best.threshold), |token, log_prob| {
                 let log_prob = live.log_prob + at_most_zero(log_prob);
@@ -202,35 +185,35 @@ impl<'a> Beam<'a> {
     }
 
     /// Whether a live hypothesis may still get among the `n_best`; see the file's header.
-    fn can_improve(&self) -> bool {
+    fn can_improve(&self, options: &SearchOptions) -> bool {
         // All live ones are of equal length, so the most probable one has the best score.
         let Some(best) = self.live.first() else {
             return false;
         };
         let enough = self.ended.len() >= self.size;
         let length = if enough { self.length } else { self.max_length };
-        let bound = normalized(best.log_prob, length, self.options);
+        let bound = normalized(best.log_prob, length, options);
         let better = self
             .ended
             .iter()
             .filter(|ended| ended.score >= bound)
             .count();
-        better < self.options.n_best
+        better < options.n_best
     }
 
-    fn cut_live(&mut self, why: Finish) {
+    fn cut_live(&mut self, why: Finish, options: &SearchOptions) {
         for live in std::mem::take(&mut self.live) {
-            self.end(live.node, live.log_prob, why);
+            self.end(live.node, live.log_prob, why, options);
         }
     }
 
-    fn end(&mut self, node: usize, log_prob: f64, finished: Finish) {
+    fn end(&mut self, node: usize, log_prob: f64, finished: Finish, options: &SearchOptions) {
         let length = self.length + usize::from(finished == Finish::EndOfSentence);
         self.ended.push(Ended {
             node,
             length,
             log_prob,
-            score: normalized(log_prob, length, self.options),
+            score: normalized(log_prob, length, options),
             finished,
         });
     }
@@ -251,8 +234,8 @@ impl<'a> Beam<'a> {
         tokens.reverse();
     }
 
-    fn into_hypotheses(mut self) -> Vec<Hypothesis> {
-        best_first(&mut self.ended, self.options, |ended| {
+    pub fn into_hypotheses(mut self, options: &SearchOptions) -> Vec<Hypothesis> {
+        best_first(&mut self.ended, options, |ended| {
             (ended.finished, ended.score)
         });
         let hypothesis = |ended: &Ended| {

@@ -5,11 +5,12 @@
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use attentive_text::special::{BOS, EOS, PAD};
 
-use super::SearchModel;
+use super::{Elastic, Request, SearchModel, restrict};
 
 /// A model whose probabilities are a function of the source and the target so far.
 pub struct FakeModel {
@@ -21,10 +22,11 @@ pub struct FakeModel {
 /// Source and target so far (without `<s>`) -> the log-probabilities of the next token.
 type LogProbs = dyn Fn(&[u32], &[u32]) -> Vec<f32> + Send + Sync;
 
-/// What a [`FakeModel`] remembers of a row: its source and what it was fed.
+/// What a [`FakeModel`] remembers of a row: its request and what it was fed.
 #[derive(Debug, Clone)]
 pub struct FakeRow {
     source: Vec<u32>,
+    candidates: Option<Arc<[u32]>>,
     fed: Vec<u32>,
 }
 
@@ -102,14 +104,10 @@ impl SearchModel for FakeModel {
         self.vocab
     }
 
-    fn start(&self, sources: &[Vec<u32>]) -> Self::State {
-        sources
-            .iter()
-            .map(|source| FakeRow {
-                source: source.clone(),
-                fed: Vec::new(),
-            })
-            .collect()
+    fn start(&self, requests: &[&Request]) -> Self::State {
+        let mut state = Vec::new();
+        self.admit(&mut state, requests);
+        state
     }
 
     /// Refuses, by panicking, what would make a real model compute nonsense.
@@ -128,12 +126,20 @@ impl SearchModel for FakeModel {
                 "a finished row must leave the batch"
             );
             row.fed.push(token);
+            let first = log_probs.len();
             log_probs.extend((self.log_probs)(&row.source, &row.fed[1..]));
+            if let Some(candidates) = &row.candidates {
+                restrict(&mut log_probs[first..], candidates);
+            }
         }
     }
 
     fn reorder(&self, state: &mut Self::State, rows: &[usize]) {
         *state = rows.iter().map(|&row| state[row].clone()).collect();
+    }
+
+    fn elastic(&self) -> Option<&dyn Elastic<Self::State>> {
+        Some(self)
     }
 
     /// Each step looks at the source token of its own place.
@@ -143,5 +149,30 @@ impl SearchModel for FakeModel {
             row[step.min(source.len() - 1)] = 1.0;
         }
         Some(weights)
+    }
+}
+
+impl Elastic<Vec<FakeRow>> for FakeModel {
+    fn admit(&self, state: &mut Vec<FakeRow>, requests: &[&Request]) {
+        state.extend(requests.iter().map(|request| FakeRow {
+            source: request.source.clone(),
+            candidates: request.candidates.clone(),
+            fed: Vec::new(),
+        }));
+    }
+
+    fn extend(&self, state: &mut Vec<FakeRow>, tokens: &[u32], log_probs: &mut Vec<f32>) {
+        let mut row = Vec::new();
+        log_probs.clear();
+        for &token in tokens {
+            self.step(state, &[token], &mut row);
+            log_probs.append(&mut row);
+        }
+    }
+
+    fn rewind(&self, state: &mut Vec<FakeRow>, count: usize) {
+        assert_eq!(state.len(), 1, "the only row");
+        let left = state[0].fed.len() - count;
+        state[0].fed.truncate(left);
     }
 }

@@ -1,21 +1,12 @@
 //! Greedy search: the most probable token at every step.
 //!
-//! The simplest neighbor of [`super::beam`], which does the same with a beam size of 1.
+//! The simplest neighbor of [`super::beam`], which does the same with a beam size of 1. [`super::rows`] and
+//! [`super::draft`] call it.
 
-use super::{Hypothesis, Request, SearchModel, SearchOptions, at_most_zero, rows, scan};
+use super::{at_most_zero, scan};
 
-/// The greedy translation of every request.
-pub(super) fn search<M: SearchModel>(
-    model: &M,
-    requests: &[&Request],
-    options: &SearchOptions,
-) -> Vec<Vec<Hypothesis>> {
-    rows::extend(model, requests, 1, options, |_, log_probs| {
-        most_probable(log_probs)
-    })
-}
-
-fn most_probable(log_probs: &[f32]) -> Option<(u32, f64)> {
+/// The most probable token and its log-probability, or nothing when no token is possible.
+pub(super) fn most_probable(log_probs: &[f32]) -> Option<(u32, f64)> {
     let mut best = None;
     let mut best_log_prob = f64::NEG_INFINITY;
     scan::each_above(log_probs, best_log_prob, |token, log_prob| {

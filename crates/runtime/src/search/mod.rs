@@ -2,12 +2,16 @@
 //!
 //! One small trait, [`SearchModel`], is all that search knows of a model; the Burn Transformer, the
 //! CPU model or a [`fake`] with hand-written probabilities implement it alike. A [`Request`] is one
-//! sentence, [`SearchOptions`] say how to search, and [`search`] picks the method: `greedy`, `beam` or
-//! `sampling`. [`Constraint`]s change the probabilities before a token is picked. The
-//! [`crate::translator`] calls [`search`] batch by batch.
+//! sentence, [`SearchOptions`] say how to search: `greedy`, `beam` or `sampling`. [`Constraint`]s change the
+//! probabilities before a token is picked. [`search_feed`] searches for sentences as they come, [`search`] for
+//! some that are known, and [`draft`] for one at a time, with a draft that is checked. The
+//! [`crate::translator`] feeds the sentences of a call to several of them.
 
+mod batch;
 mod beam;
+mod candidates;
 mod constraints;
+pub mod draft;
 pub mod fake;
 mod greedy;
 mod options;
@@ -18,6 +22,8 @@ mod scan;
 
 use std::borrow::Borrow;
 
+pub use batch::{Feed, Load, search_feed};
+pub use candidates::restrict;
 pub use constraints::{Constraint, NoRepeatedNgrams};
 pub use options::{LengthLimit, Method, Sampling, SearchOptions};
 pub use request::Request;
@@ -32,16 +38,23 @@ pub trait SearchModel {
     /// Number of target tokens.
     fn vocab(&self) -> usize;
 
-    /// Encodes the sources (each non-empty, ending in `</s>`); row i of the state is source i.
-    fn start(&self, sources: &[Vec<u32>]) -> Self::State;
+    /// Encodes the sources (each non-empty, ending in `</s>`); row i of the state is request i. Of a request
+    /// the model uses the source and the candidates.
+    fn start(&self, requests: &[&Request]) -> Self::State;
 
     /// Feeds one token per row (`<s>` first) and writes the log-probabilities of the next ones into
-    /// `log_probs`, row-major `[rows * vocab]`, in place of whatever it held.
+    /// `log_probs`, row-major `[rows * vocab]`, in place of whatever it held. Where a request has
+    /// candidates, they are over these alone (see [`restrict`]).
     fn step(&self, state: &mut Self::State, tokens: &[u32], log_probs: &mut Vec<f32>);
 
     /// Row i of the new state is row `rows[i]` of the old: the state grows to beams and shrinks
     /// when sentences finish.
     fn reorder(&self, state: &mut Self::State, rows: &[usize]);
+
+    /// What else a running search of this model can do, if it can.
+    fn elastic(&self) -> Option<&dyn Elastic<Self::State>> {
+        None
+    }
 
     /// How much each step of a given target looks at each source token, `[tgt_len + 1, src_len]`
     /// row-major: row t belongs to the step that gives `target[t]`, the last row to that of `</s>`.
@@ -50,6 +63,19 @@ pub trait SearchModel {
         let _ = (source, target);
         None
     }
+}
+
+/// A model whose running searches can take in sentences, and tokens that they may have to forget again.
+pub trait Elastic<S> {
+    /// Adds requests, in new rows behind the others, as if they had been there from the start.
+    fn admit(&self, state: &mut S, requests: &[&Request]);
+
+    /// Feeds several tokens, one after the other, to the only row of a state. `log_probs` gets what
+    /// [`SearchModel::step`] would have given after each, `[tokens * vocab]`.
+    fn extend(&self, state: &mut S, tokens: &[u32], log_probs: &mut Vec<f32>);
+
+    /// Forgets the last `count` tokens of the only row of a state.
+    fn rewind(&self, state: &mut S, count: usize);
 }
 
 /// One sentence that search came up with.
@@ -85,28 +111,16 @@ pub enum Finish {
 /// tokens the one with the lower id wins; NaN counts as probability zero.
 ///
 /// # Panics
-/// If the options do not pass [`SearchOptions::check`], a prefix holds tokens beyond the vocabulary, or
+/// If the options do not pass [`SearchOptions::check`], a prefix or candidates hold tokens beyond the vocabulary, or
 /// the model returns rows of a wrong size.
 pub fn search<M: SearchModel, R: Borrow<Request>>(
     model: &M,
     requests: &[R],
     options: &SearchOptions,
 ) -> Vec<Vec<Hypothesis>> {
-    if let Err(problems) = options.check() {
-        panic!(
-            "search options must be checked before searching: {}",
-            problems.join("; ")
-        );
-    }
-    let requests: Vec<&Request> = requests.iter().map(Borrow::borrow).collect();
-    if requests.is_empty() {
-        return Vec::new();
-    }
-    match &options.method {
-        Method::Greedy => greedy::search(model, &requests, options),
-        Method::Beam { size } => beam::search(model, &requests, options, *size),
-        Method::Sample(sampling) => sampling::search(model, &requests, options, sampling),
-    }
+    let mut together = batch::Together::new(requests.iter().map(Borrow::borrow));
+    search_feed(model, &mut together, options);
+    together.found
 }
 
 impl Hypothesis {
@@ -147,44 +161,5 @@ fn at_most_zero(log_prob: f32) -> f64 {
         0.0
     } else {
         f64::from(log_prob)
-    }
-}
-
-fn sources(requests: &[&Request]) -> Vec<Vec<u32>> {
-    requests
-        .iter()
-        .map(|request| request.source.clone())
-        .collect()
-}
-
-/// The memory that a model's answers are written into, step by step.
-#[derive(Default)]
-struct Step {
-    log_probs: Vec<f32>,
-}
-
-impl Step {
-    /// One step of the model, its answer checked for size; a row for each token.
-    fn rows<M: SearchModel>(
-        &mut self,
-        model: &M,
-        state: &mut M::State,
-        tokens: &[u32],
-    ) -> std::slice::ChunksExactMut<'_, f32> {
-        model.step(state, tokens, &mut self.log_probs);
-        assert_eq!(
-            self.log_probs.len(),
-            tokens.len() * model.vocab(),
-            "SearchModel::step must write rows * vocab log-probabilities"
-        );
-        self.log_probs.chunks_exact_mut(model.vocab())
-    }
-}
-
-/// Tells the model which of its `before` rows go on, unless all of them do.
-fn keep_rows<M: SearchModel>(model: &M, state: &mut M::State, rows: &[usize], before: usize) {
-    let unchanged = rows.len() == before && rows.iter().enumerate().all(|(new, &old)| new == old);
-    if !rows.is_empty() && !unchanged {
-        model.reorder(state, rows);
     }
 }

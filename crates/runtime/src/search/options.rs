@@ -145,6 +145,22 @@ impl SearchOptions {
         }
     }
 
+    /// Whether such a search can be helped by a [`super::draft::Draft`].
+    pub fn takes_drafts(&self) -> bool {
+        self.method == Method::Greedy
+    }
+
+    /// # Panics
+    /// If they do not pass [`SearchOptions::check`].
+    pub(super) fn must_be_sound(&self) {
+        if let Err(problems) = self.check() {
+            panic!(
+                "search options must be checked before searching: {}",
+                problems.join("; ")
+            );
+        }
+    }
+
     /// Every problem of these options at once, each a sentence.
     pub fn check(&self) -> Result<(), Vec<String>> {
         let mut problems = Vec::new();

@@ -14,6 +14,10 @@ pub struct Request {
     /// The tokens that every hypothesis must start with. They are part of the hypothesis, and their
     /// log-probabilities are part of its own.
     pub prefix: Vec<u32>,
+    /// The target tokens that may be produced, in rising order; all if nothing is given. The log-probabilities
+    /// are over these alone. Without `</s>` among them a target ends at its length limit only. A prefix may
+    /// hold others.
+    pub candidates: Option<Arc<[u32]>>,
     /// The longest target, if not that of the [`super::SearchOptions`].
     pub max_length: Option<LengthLimit>,
     /// Rules for this sentence, besides those of the [`super::SearchOptions`].

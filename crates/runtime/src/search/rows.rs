@@ -1,91 +1,122 @@
-//! One row, one hypothesis: the loop that greedy search and sampling share.
+//! One row, one hypothesis: greedy search, or samples of one sentence side by side.
 //!
-//! They differ only in how the next token of a row is picked. Finished rows leave the batch at once, so
-//! that the model never computes a finished sentence. Every list keeps its memory from step to step.
+//! They differ only in how the next token of a row is picked. All rows of a sentence begin with the same
+//! step, so the model computes it once. Neighbors: [`super::batch`] runs sentences together, [`super::greedy`]
+//! and [`super::sampling`] pick.
 
 use attentive_text::special::{BOS, EOS};
 
 use super::constraints::Constraints;
-use super::{Finish, Hypothesis, Request, SearchModel, SearchOptions, Step, keep_rows, sources};
+use super::options::Method;
+use super::sampling::{Choice, Sampler};
+use super::{Finish, Hypothesis, Request, SearchOptions, best_first, greedy};
 
-/// Makes `copies` hypotheses for every request; the answer holds, request by request, all of them.
-///
-/// `pick(row, log_probs)` gives the next token of a row (rows are numbered request by request) and its
-/// log-probability, or nothing when no token is possible.
-pub(super) fn extend<M: SearchModel>(
-    model: &M,
-    requests: &[&Request],
-    copies: usize,
-    options: &SearchOptions,
-    mut pick: impl FnMut(usize, &[f32]) -> Option<(u32, f64)>,
-) -> Vec<Vec<Hypothesis>> {
-    let mut rows: Vec<Row> = requests
-        .iter()
-        .flat_map(|request| (0..copies).map(|_| Row::new(request, options)))
-        .collect();
-    let mut state = model.start(&sources(requests));
-    let of_request: Vec<usize> = (0..rows.len()).map(|row| row / copies).collect();
-    keep_rows(model, &mut state, &of_request, requests.len());
-
-    let mut step = Step::default();
-    let mut live: Vec<usize> = (0..rows.len()).collect();
-    let mut tokens = vec![BOS; rows.len()];
-    let mut unfinished = Vec::with_capacity(rows.len());
-    while !live.is_empty() {
-        unfinished.clear();
-        for (place, log_probs) in step.rows(model, &mut state, &tokens).enumerate() {
-            let row = &mut rows[live[place]];
-            row.constraints
-                .apply(row.tokens.len(), &row.tokens, log_probs);
-            row.push(pick(live[place], log_probs));
-            if row.finished.is_none() {
-                unfinished.push(place);
-            }
-        }
-        keep_rows(model, &mut state, &unfinished, live.len());
-        // Places rise, so nothing is overwritten before it is read.
-        for (new, &old) in unfinished.iter().enumerate() {
-            live[new] = live[old];
-        }
-        live.truncate(unfinished.len());
-        tokens.clear();
-        tokens.extend(live.iter().map(|&row| rows[row].last_token()));
-    }
-
-    let mut hypotheses = rows.into_iter().map(|row| row.into_hypothesis(options));
-    requests
-        .iter()
-        .map(|_| hypotheses.by_ref().take(copies).collect())
-        .collect()
+/// The hypotheses of one sentence.
+pub(super) struct Rows {
+    rows: Vec<Row>,
+    /// Those that have not ended: the row of the last step that each continues, and its number.
+    live: Vec<(usize, usize)>,
+    begun: bool,
 }
 
-struct Row<'a> {
-    constraints: Constraints<'a>,
-    tokens: Vec<u32>,
+impl Rows {
+    /// One hypothesis with greedy search, `n_best` samples.
+    pub fn new(request: &Request, options: &SearchOptions) -> Self {
+        let rows: Vec<Row> = match &options.method {
+            Method::Sample(sampling) => (0..options.n_best)
+                .map(|sample| Sampler::new(sampling, &request.source, sample))
+                .map(|sampler| Row::new(request, options, Some(sampler)))
+                .collect(),
+            _ => vec![Row::new(request, options, None)],
+        };
+        Self {
+            live: (0..rows.len()).map(|row| (0, row)).collect(),
+            rows,
+            begun: false,
+        }
+    }
+
+    pub fn width(&self) -> usize {
+        if self.begun { self.live.len() } else { 1 }
+    }
+
+    pub fn each_live(&self, mut show: impl FnMut(usize, u32)) {
+        for &(parent, row) in &self.live {
+            show(parent, self.rows[row].last_token());
+        }
+    }
+
+    pub fn advance(
+        &mut self,
+        log_probs: &mut [f32],
+        request: &Request,
+        options: &SearchOptions,
+        choices: &mut Vec<Choice>,
+    ) {
+        let constraints = Constraints::new(request, options);
+        let vocab = log_probs.len() / self.width();
+        for (place, (parent, number)) in self.live.iter_mut().enumerate() {
+            let row = &mut self.rows[*number];
+            *parent = if self.begun { place } else { 0 };
+            let log_probs = &mut log_probs[*parent * vocab..][..vocab];
+            if *parent == place {
+                constraints.apply(row.tokens.len(), &row.tokens, log_probs);
+            }
+            row.extend(log_probs, choices);
+        }
+        self.begun = true;
+        self.live
+            .retain(|&(_, row)| self.rows[row].finished.is_none());
+    }
+
+    pub fn into_hypotheses(self, options: &SearchOptions) -> Vec<Hypothesis> {
+        let rows = self.rows.into_iter();
+        let mut found = rows.map(|row| row.into_hypothesis(options)).collect();
+        best_first(&mut found, options, |found| (found.finished, found.score));
+        found
+    }
+}
+
+/// A hypothesis that grows.
+pub(super) struct Row {
+    pub tokens: Vec<u32>,
+    /// Why it has ended, if it has.
+    pub finished: Option<Finish>,
     log_prob: f64,
     max_length: usize,
-    finished: Option<Finish>,
+    /// Draws the next token; without it the most probable one is taken.
+    sampler: Option<Sampler>,
 }
 
-impl<'a> Row<'a> {
-    fn new(request: &'a Request, options: &'a SearchOptions) -> Self {
-        let constraints = Constraints::new(request, options);
-        let max_length = constraints.max_length();
+impl Row {
+    pub fn new(request: &Request, options: &SearchOptions, sampler: Option<Sampler>) -> Self {
+        let max_length = Constraints::new(request, options).max_length();
         Self {
-            constraints,
             // As many as most sentences need; a longer one doubles the list now and then.
             tokens: Vec::with_capacity(max_length.min(2 * request.source.len() + 8).min(1024)),
+            finished: None,
             log_prob: 0.0,
             max_length,
-            finished: None,
+            sampler,
         }
     }
 
-    fn last_token(&self) -> u32 {
+    /// What the model is fed next.
+    pub fn last_token(&self) -> u32 {
         self.tokens.last().copied().unwrap_or(BOS)
     }
 
-    fn push(&mut self, picked: Option<(u32, f64)>) {
+    /// How many tokens it may still get.
+    pub fn room(&self) -> usize {
+        self.max_length - self.tokens.len()
+    }
+
+    /// Picks the next token from these log-probabilities.
+    pub fn extend(&mut self, log_probs: &[f32], choices: &mut Vec<Choice>) {
+        let picked = match &mut self.sampler {
+            Some(sampler) => sampler.draw(log_probs, choices),
+            None => greedy::most_probable(log_probs),
+        };
         let Some((token, log_prob)) = picked else {
             self.finished = Some(Finish::DeadEnd);
             return;
@@ -101,7 +132,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    fn into_hypothesis(self, options: &SearchOptions) -> Hypothesis {
+    pub fn into_hypothesis(self, options: &SearchOptions) -> Hypothesis {
         let finished = self.finished.unwrap_or(Finish::LengthLimit);
         Hypothesis::new(self.tokens, self.log_prob, finished, options)
     }

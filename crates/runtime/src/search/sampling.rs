@@ -7,87 +7,73 @@
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+use super::at_most_zero;
 use super::options::Sampling;
-use super::{Hypothesis, Request, SearchModel, SearchOptions, at_most_zero, best_first, rows};
 
-/// `n_best` samples for every request, best first.
-pub(super) fn search<M: SearchModel>(
-    model: &M,
-    requests: &[&Request],
-    options: &SearchOptions,
-    sampling: &Sampling,
-) -> Vec<Vec<Hypothesis>> {
-    let mut generators: Vec<StdRng> = requests
-        .iter()
-        .flat_map(|request| {
-            (0..options.n_best).map(|sample| generator(sampling, &request.source, sample))
-        })
-        .collect();
-    let mut choices = Vec::new();
-    let mut samples = rows::extend(
-        model,
-        requests,
-        options.n_best,
-        options,
-        |row, log_probs| draw(log_probs, sampling, &mut generators[row], &mut choices),
-    );
-    for samples in &mut samples {
-        best_first(samples, options, |sample| (sample.finished, sample.score));
-    }
-    samples
+/// Draws the tokens of one sample.
+pub(super) struct Sampler {
+    sampling: Sampling,
+    generator: StdRng,
 }
 
-/// A token and its log-probability under the model (not the reshaped distribution).
-fn draw(
-    log_probs: &[f32],
-    sampling: &Sampling,
-    generator: &mut StdRng,
-    choices: &mut Vec<Choice>,
-) -> Option<(u32, f64)> {
-    choices.clear();
-    choices.extend(
-        (0..)
-            .zip(log_probs)
-            .map(|(token, &log_prob)| Choice {
-                token,
-                log_prob: at_most_zero(log_prob),
-                weight: 0.0,
-            })
-            .filter(|choice| choice.log_prob > f64::NEG_INFINITY), // NaN fails this too
-    );
-    // The only possible token, such as one of a prefix, needs no random number.
-    if let [only] = &choices[..] {
-        return Some((only.token, only.log_prob));
-    }
-    if let Some(top_k) = sampling.top_k {
-        bring_best_to_front(choices, top_k);
-        choices.truncate(top_k);
-    }
-    // Relative to the largest, so that no temperature can underflow all weights to zero.
-    let largest = choices
-        .iter()
-        .map(|choice| choice.log_prob)
-        .fold(f64::NEG_INFINITY, f64::max);
-    for choice in choices.iter_mut() {
-        choice.weight = ((choice.log_prob - largest) / sampling.temperature).exp();
-    }
-    if let Some(top_p) = sampling.top_p {
-        keep_nucleus(choices, top_p);
+impl Sampler {
+    /// The sampler of this source's sample of this number.
+    pub fn new(sampling: &Sampling, source: &[u32], sample: usize) -> Self {
+        Self {
+            sampling: sampling.clone(),
+            generator: generator(sampling, source, sample),
+        }
     }
 
-    let total: f64 = choices.iter().map(|choice| choice.weight).sum();
-    let mut remaining = generator.random::<f64>() * total;
-    let drawn = choices.iter().find(|choice| {
-        remaining -= choice.weight;
-        remaining < 0.0
-    });
-    // Rounding may leave a crumb behind the last choice.
-    drawn
-        .or(choices.last())
-        .map(|choice| (choice.token, choice.log_prob))
+    /// A token and its log-probability under the model (not the reshaped distribution), or nothing when no
+    /// token is possible.
+    pub fn draw(&mut self, log_probs: &[f32], choices: &mut Vec<Choice>) -> Option<(u32, f64)> {
+        choices.clear();
+        choices.extend(
+            (0..)
+                .zip(log_probs)
+                .map(|(token, &log_prob)| Choice {
+                    token,
+                    log_prob: at_most_zero(log_prob),
+                    weight: 0.0,
+                })
+                .filter(|choice| choice.log_prob > f64::NEG_INFINITY), // NaN fails this too
+        );
+        // The only possible token, such as one of a prefix, needs no random number.
+        if let [only] = &choices[..] {
+            return Some((only.token, only.log_prob));
+        }
+        if let Some(top_k) = self.sampling.top_k {
+            bring_best_to_front(choices, top_k);
+            choices.truncate(top_k);
+        }
+        // Relative to the largest, so that no temperature can underflow all weights to zero.
+        let largest = choices
+            .iter()
+            .map(|choice| choice.log_prob)
+            .fold(f64::NEG_INFINITY, f64::max);
+        for choice in choices.iter_mut() {
+            choice.weight = ((choice.log_prob - largest) / self.sampling.temperature).exp();
+        }
+        if let Some(top_p) = self.sampling.top_p {
+            keep_nucleus(choices, top_p);
+        }
+
+        let total: f64 = choices.iter().map(|choice| choice.weight).sum();
+        let mut remaining = self.generator.random::<f64>() * total;
+        let drawn = choices.iter().find(|choice| {
+            remaining -= choice.weight;
+            remaining < 0.0
+        });
+        // Rounding may leave a crumb behind the last choice.
+        drawn
+            .or(choices.last())
+            .map(|choice| (choice.token, choice.log_prob))
+    }
 }
 
-struct Choice {
+/// A token that may be drawn.
+pub(super) struct Choice {
     token: u32,
     log_prob: f64,
     weight: f64,

@@ -1,6 +1,6 @@
 //! The whole way text -> text on one page.
 //!
-//! A line becomes tokens (`attentive-text`), lines of similar length are batched, [`search`]
+//! A line becomes tokens (`attentive-text`), lines of similar length are searched together: [`search`]
 //! asks a model for the most probable target tokens, and these become text again. Whatever
 //! implements [`SearchModel`] can be the model: the CPU's own, the Transformer of `attentive-nn`, or
 //! a fake one. The threads of an [`Engine`] do the work.
@@ -26,38 +26,42 @@
 //!
 //! - `options` says how to translate, `translation` what comes back.
 //! - `raw_text` splits lines of raw text into sentences, and joins their translations to lines again.
-//! - `source` turns lines into tokens and batches.
+//! - `source` turns lines into tokens, `queue` gives them to searches.
 //! - `repetition` detects a model that repeats itself, `alignment` makes word alignments.
 //!
 //! [`search`]: crate::search::search
 
 mod alignment;
 mod options;
+mod queue;
 mod raw_text;
 mod repetition;
 mod source;
 mod translation;
 
+use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use attentive_model::ModelError;
 use attentive_model::directory::{ModelDir, Tokenizers};
 
 use crate::cpu::{Compute, CpuModel};
 use crate::engine::Engine;
-use crate::error::Result;
-use crate::search::{Hypothesis, Request, SearchModel, SearchOptions, search};
+use crate::error::{Result, RuntimeError};
+use crate::search::draft::{self, Draft, ModelDraft};
+use crate::search::{Feed, Hypothesis, Request, SearchModel, search_feed};
 
 pub use options::{Lines, Repetition, TranslatorOptions};
 pub use source::{Line, WithPrefix};
 pub use translation::{Alternative, Translation};
 
-use source::{Source, batches};
+use queue::{Queue, Worker};
+use source::Source;
 
 /// A model, its tokenizers and how to use them.
 ///
-/// It can be shared between threads, and uses those of its [`Engine`] itself: each batch is translated
+/// It can be shared between threads, and uses those of its [`Engine`] itself: each sentence is translated
 /// wholly on one of them, so that no translation depends on how many there are.
 #[derive(Debug)]
 pub struct Translator<M = CpuModel> {
@@ -65,6 +69,7 @@ pub struct Translator<M = CpuModel> {
     tokenizers: Tokenizers,
     options: TranslatorOptions,
     engine: Arc<Engine>,
+    draft: Option<Arc<dyn Draft>>,
 }
 
 impl Translator {
@@ -110,11 +115,13 @@ impl<M: SearchModel> Translator<M> {
             }
             .into());
         }
+        options.check_shortlist(&tokenizers, None)?;
         Ok(Self {
             model: Arc::new(model),
             tokenizers,
             engine: Arc::new(Engine::new(options.threads_here())),
             options,
+            draft: None,
         })
     }
 
@@ -122,6 +129,10 @@ impl<M: SearchModel> Translator<M> {
     /// that there are more or fewer).
     pub fn with_options(&self, options: TranslatorOptions) -> Result<Self> {
         options.check()?;
+        options.check_shortlist(&self.tokenizers, self.options.shortlist.as_ref())?;
+        if self.draft.is_some() {
+            takes_drafts(&*self.model, &options)?;
+        }
         let threads = options.threads_here();
         let engine = if threads == self.engine.threads() {
             self.engine.clone()
@@ -133,7 +144,34 @@ impl<M: SearchModel> Translator<M> {
             tokenizers: self.tokenizers.clone(),
             options,
             engine,
+            draft: self.draft.clone(),
         })
+    }
+
+    /// The same translator with a draft, which must know the same tokens. It lets sentences that are
+    /// translated one at a time be found sooner, and changes no translation. It needs greedy search.
+    pub fn with_draft(self, draft: Arc<dyn Draft>) -> Result<Self> {
+        takes_drafts(&*self.model, &self.options)?;
+        let draft = Some(draft);
+        Ok(Self { draft, ..self })
+    }
+
+    /// As [`Translator::with_draft`], with a smaller model that was trained with the same tokenizers.
+    pub fn with_draft_model(self, directory: &ModelDir, compute: Compute) -> Result<Self> {
+        takes_drafts(&*self.model, &self.options)?;
+        let (own, other) = (&self.tokenizers, &directory.tokenizers);
+        for (side, own, other) in [
+            ("the source", &own.src, &other.src),
+            ("the target", &own.tgt, &other.tgt),
+        ] {
+            if own.fingerprint() != other.fingerprint() {
+                let path = directory.path.clone();
+                return Err(RuntimeError::Draft { side, path });
+            }
+        }
+        let model = CpuModel::open(directory, compute)?;
+        let limit = directory.config.position_limit();
+        self.with_draft(Arc::new(ModelDraft::new(model, limit)))
     }
 
     /// The same translator on the threads of another engine, such as that of another model.
@@ -182,44 +220,52 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
         });
         let sources: Vec<Option<Source>> = sources.into_iter().flatten().collect();
 
-        let lengths = sources
-            .iter()
-            .map(|s| s.as_ref().map_or(0, |s| s.request.source.len()));
-        self.in_batches(lengths, Translation::empty(), |batch| {
-            let sources: Vec<&Source> = batch.iter().filter_map(|&i| sources[i].as_ref()).collect();
-            self.translate_batch(&sources)
-        })
+        let requests = sources.iter().map(|source| Some(&source.as_ref()?.request));
+        let queue = Queue::new(requests, &self.engine, &self.options);
+        let blocked = Mutex::new(HashSet::new());
+        let found = queue.drain(|queue| {
+            self.search(queue, |number, hypotheses| {
+                let source = sources[number].as_ref()?;
+                let mut blocked = blocked.lock().unwrap_or_else(PoisonError::into_inner);
+                let again = blocked.contains(&number);
+                if !again && self.is_repetitive(source, &hypotheses) {
+                    blocked.insert(number);
+                    queue.put_back(number, repetition::blocked(&source.request));
+                    return None;
+                }
+                drop(blocked);
+                Some(self.translation(source, hypotheses, again))
+            })
+        });
+        in_places(found, lines.len(), Translation::empty())
     }
 
     /// From tokens to tokens, for programs with a tokenizer of their own: the hypotheses of each request,
     /// best first. One with an empty source has no hypotheses. Nothing is cut, and repetition is not
     /// detected.
     pub fn translate_tokens(&self, requests: &[Request]) -> Vec<Vec<Hypothesis>> {
-        let lengths = requests.iter().map(|request| request.source.len());
-        self.in_batches(lengths, Vec::new(), |batch| {
-            let requests: Vec<&Request> = batch.iter().map(|&i| &requests[i]).collect();
-            search(&*self.model, &requests, &self.options.search)
-        })
+        let queue = Queue::new(requests.iter().map(Some), &self.engine, &self.options);
+        let found = queue.drain(|queue| self.search(queue, |_, hypotheses| Some(hypotheses)));
+        in_places(found, requests.len(), Vec::new())
     }
 
-    /// The answers of `work` to batches of similar length, each in its place; `nothing` where the
-    /// length is 0.
-    fn in_batches<R: Clone + Send>(
+    /// Searches for sentences of a queue until it is empty; `answer` makes something of what is found, with its
+    /// number, or puts the sentence back.
+    fn search<R>(
         &self,
-        lengths: impl Iterator<Item = usize>,
-        nothing: R,
-        work: impl Fn(&[usize]) -> Vec<R> + Sync,
-    ) -> Vec<R> {
-        let lengths: Vec<usize> = lengths.collect();
-        let batches = batches(&lengths, &self.options, self.engine.threads());
-        let found = self.engine.map(&batches, |batch| work(batch));
-        let mut answers = vec![nothing; lengths.len()];
-        for (batch, found) in batches.iter().zip(found) {
-            for (&index, answer) in batch.iter().zip(found) {
-                answers[index] = answer;
-            }
+        queue: &Queue<'_>,
+        answer: impl FnMut(usize, Vec<Hypothesis>) -> Option<R>,
+    ) -> Vec<(usize, R)> {
+        let (model, options) = (&*self.model, &self.options.search);
+        let mut worker = Worker::new(queue, answer);
+        if let Some(draft) = &self.draft
+            && let Some((number, request)) = queue.take_only()
+        {
+            let (found, _) = draft::search(model, &request, options, &**draft);
+            worker.found(number, vec![found]);
         }
-        answers
+        search_feed(model, &mut worker, options);
+        worker.answers
     }
 
     /// Translates lines as they come, any number of them in bounded memory: a window of lines at a
@@ -263,42 +309,6 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
             }
         }
         None
-    }
-
-    /// Tokens -> search -> text, for lines that the model sees together.
-    fn translate_batch(&self, sources: &[&Source]) -> Vec<Translation> {
-        let search = &self.options.search;
-        let mut found = self.search(sources, search);
-        let repetitive: Vec<bool> = sources
-            .iter()
-            .zip(&found)
-            .map(|(source, hypotheses)| self.is_repetitive(source, hypotheses))
-            .collect();
-        if repetitive.contains(&true) {
-            let again: Vec<usize> = (0..sources.len()).filter(|&i| repetitive[i]).collect();
-            let sources: Vec<&Source> = again.iter().map(|&i| sources[i]).collect();
-            let blocked = SearchOptions {
-                no_repeat_ngram: Some(repetition::BLOCKED_NGRAM),
-                ..search.clone()
-            };
-            for (&i, hypotheses) in again.iter().zip(self.search(&sources, &blocked)) {
-                found[i] = hypotheses;
-            }
-        }
-        let translation = |((source, hypotheses), blocked): ((&&Source, _), _)| {
-            self.translation(source, hypotheses, blocked)
-        };
-        sources
-            .iter()
-            .zip(found)
-            .zip(repetitive)
-            .map(translation)
-            .collect()
-    }
-
-    fn search(&self, sources: &[&Source], options: &SearchOptions) -> Vec<Vec<Hypothesis>> {
-        let requests: Vec<&Request> = sources.iter().map(|source| &source.request).collect();
-        search(&*self.model, &requests, options)
     }
 
     fn is_repetitive(&self, source: &Source, hypotheses: &[Hypothesis]) -> bool {
@@ -354,6 +364,27 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
         let tgt_words = alignment::words_of(&self.tokenizers.tgt, target, None);
         Some(alignment::links(&weights, src_words, &tgt_words))
     }
+}
+
+/// Whether drafts can be used.
+fn takes_drafts<M: SearchModel>(model: &M, options: &TranslatorOptions) -> Result<()> {
+    let problem = if !options.search.takes_drafts() {
+        "a draft needs greedy search: use a beam of 1 (--beam 1) and no sampling"
+    } else if model.elastic().is_none() {
+        "a draft needs a model that can verify it: use the CPU's"
+    } else {
+        return Ok(());
+    };
+    Err(RuntimeError::Options(vec![problem.to_owned()]))
+}
+
+/// Numbered answers in their places; `nothing` where there is none.
+fn in_places<R: Clone>(found: Vec<(usize, R)>, count: usize, nothing: R) -> Vec<R> {
+    let mut answers = vec![nothing; count];
+    for (number, answer) in found {
+        answers[number] = answer;
+    }
+    answers
 }
 
 /// So many lines are tokenized by one thread at a time.

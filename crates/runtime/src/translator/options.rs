@@ -1,9 +1,13 @@
 //! How to translate, and whether it makes sense.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use attentive_model::config::TransformerConfig;
+use attentive_model::{Shortlist, Tokenizers};
 
 use crate::error::{Result, RuntimeError};
-use crate::search::{Method, SearchOptions};
+use crate::search::{Method, Request, SearchOptions};
 
 /// How to translate.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +32,8 @@ pub struct TranslatorOptions {
     pub window: usize,
     /// What to do about translations that repeat themselves.
     pub repetition: Repetition,
+    /// The target tokens that a sentence's translation may hold, by its source tokens; all if none is given.
+    pub shortlist: Option<Arc<Shortlist>>,
     /// Whether translations list their tokens.
     pub tokens: bool,
     /// Whether translations have word alignments.
@@ -65,6 +71,7 @@ impl Default for TranslatorOptions {
             threads: None,
             window: 4096,
             repetition: Repetition::Block,
+            shortlist: None,
             tokens: false,
             alignments: false,
         }
@@ -94,10 +101,34 @@ impl TranslatorOptions {
         self.batch_sentences.unwrap_or((ROWS / rows_each).max(1))
     }
 
+    /// Gives a request the candidates that the shortlist has for it, its prefix among them, unless it has some of
+    /// its own.
+    pub(super) fn add_candidates(&self, request: &mut Cow<'_, Request>) {
+        if let Some(shortlist) = &self.shortlist
+            && request.candidates.is_none()
+        {
+            let candidates = shortlist.candidates(&request.source, &request.prefix);
+            request.to_mut().candidates = Some(candidates.into());
+        }
+    }
+
     /// The number of threads on this machine.
     pub(super) fn threads_here(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.unwrap_or_else(cores)
+    }
+
+    /// Whether the shortlist is for these tokenizers; `checked` is one that is known to be.
+    pub(super) fn check_shortlist(
+        &self,
+        tokenizers: &Tokenizers,
+        checked: Option<&Arc<Shortlist>>,
+    ) -> Result<()> {
+        match (&self.shortlist, checked) {
+            (Some(new), Some(known)) if Arc::ptr_eq(new, known) => Ok(()),
+            (Some(new), _) => Ok(new.check(tokenizers)?),
+            (None, _) => Ok(()),
+        }
     }
 
     pub(super) fn check(&self) -> Result<()> {

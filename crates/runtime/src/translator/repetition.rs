@@ -3,13 +3,26 @@
 //! Transformers sometimes fall into a loop and produce the same few tokens until the length limit. That
 //! is seen from the tokens alone: a short block of them follows itself several times.
 
+use std::sync::Arc;
+
+use crate::search::{NoRepeatedNgrams, Request};
+
 /// In the second search no n-gram of this many tokens may occur twice.
-pub(super) const BLOCKED_NGRAM: usize = 3;
+const BLOCKED_NGRAM: usize = 3;
 
 const LONGEST_BLOCK: usize = 20;
 const TIMES: usize = 4;
 /// Shorter repetitions are what language does too: "no, no, no, no", "1,000,000,000".
 const LEAST_TOKENS: usize = 12;
+
+/// The same sentence for the second search.
+pub(super) fn blocked(request: &Request) -> Request {
+    let mut request = request.clone();
+    request
+        .constraints
+        .push(Arc::new(NoRepeatedNgrams(BLOCKED_NGRAM)));
+    request
+}
 
 /// Whether a block of at most [`LONGEST_BLOCK`] tokens occurs at least [`TIMES`] times in a row.
 pub(super) fn is_repetitive(tokens: &[u32]) -> bool {

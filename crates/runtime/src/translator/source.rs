@@ -1,6 +1,4 @@
-//! Lines to tokens, and tokens to batches.
-
-use std::cmp::Reverse;
+//! Lines to tokens.
 
 use attentive_model::directory::Tokenizers;
 use attentive_text::lines::is_blank;
@@ -88,37 +86,3 @@ impl Source {
         })
     }
 }
-
-/// Sources of similar length together, as indices, without those of length 0; the longest first, so
-/// that a machine with too little memory says so at once, and so that threads end with short
-/// batches at about the same time.
-pub(super) fn batches(
-    lengths: &[usize],
-    options: &TranslatorOptions,
-    threads: usize,
-) -> Vec<Vec<usize>> {
-    let mut order: Vec<usize> = (0..lengths.len()).filter(|&i| lengths[i] > 0).collect();
-    order.sort_by_key(|&index| Reverse(lengths[index]));
-    // Every thread should have several batches, so that none waits long for the last one.
-    let share = order.len().div_ceil(BATCHES_PER_THREAD * threads);
-    let most = share.max(FEW_SENTENCES).min(options.sentences_in_batch());
-
-    let mut batches: Vec<Vec<usize>> = Vec::new();
-    for index in order {
-        match batches.last_mut() {
-            Some(batch)
-                if batch.len() < most
-                    && (batch.len() + 1) * lengths[batch[0]] <= options.batch_tokens =>
-            {
-                batch.push(index);
-            }
-            _ => batches.push(vec![index]),
-        }
-    }
-    batches
-}
-
-const BATCHES_PER_THREAD: usize = 4;
-
-/// Fewer in a batch would cost more than a thread that waits.
-const FEW_SENTENCES: usize = 8;

@@ -19,7 +19,7 @@ use crate::arguments::{DeviceArg, positive};
 use crate::decoding::notices::Notices;
 use crate::decoding::{ComputeKind, DecodingArgs, LinesArgs, SamplingArgs};
 use crate::direction::{self, DirectionArgs};
-use crate::model::{Choice, only_for_the_cpu};
+use crate::model::{Choice, named_usage, only_for_the_cpu};
 #[cfg(feature = "training")]
 use crate::network::LoadedModel;
 use crate::output::Output;
@@ -57,6 +57,10 @@ pub struct TranslateArgs {
     /// One JSON object for each line
     #[arg(long)]
     json: bool,
+    /// A smaller model with the same tokenizers that proposes tokens, which the model verifies: the same
+    /// translations sooner, where lines are translated one at a time; needs --beam 1
+    #[arg(long, value_name = "MODEL", conflicts_with = "sample")]
+    draft: Option<PathBuf>,
     #[command(flatten)]
     device: DeviceArg,
     #[command(flatten)]
@@ -89,7 +93,7 @@ pub fn run(args: TranslateArgs, terminal: &Terminal) -> anyhow::Result<()> {
     without_huge_pages();
     let asked = args.direction.asked(args.model.as_deref())?;
     let mut input = args.input.open(terminal)?;
-    let mut options = args.options(&input);
+    let mut options = args.options(&input)?;
     let mut answers = Answers::begin(&args, &input, options.window, terminal)?;
     let choice = match asked {
         Some(choice) => choice,
@@ -98,7 +102,16 @@ pub fn run(args: TranslateArgs, terminal: &Terminal) -> anyhow::Result<()> {
     options.lines = args.lines.of(&choice);
     let (device, compute) = (args.device.device.as_str(), args.decoding.compute);
     match &choice {
-        _ if device == "cpu" => answers.to(input, &choice.translator(compute, options)?),
+        _ if device == "cpu" => {
+            let mut translator = choice.translator(compute, options)?;
+            if let Some(draft) = &args.draft {
+                let draft = Choice::of(draft).open()?;
+                let drafted = translator.with_draft_model(&draft, compute.into());
+                translator = drafted.map_err(named_usage)?;
+            }
+            answers.to(input, &translator)
+        }
+        _ if args.draft.is_some() => Err(only_for_the_cpu("drafts are")),
         Choice::BuiltIn(_) => Err(only_for_the_cpu("built-in models are")),
         Choice::Directory(_) if args.alignments || compute != ComputeKind::Auto => {
             Err(only_for_the_cpu("--alignments and --compute are"))
@@ -206,14 +219,14 @@ impl<'a> Answers<'a> {
 }
 
 impl TranslateArgs {
-    fn options(&self, input: &Input) -> TranslatorOptions {
-        let mut options = self.decoding.options(self.alternatives.unwrap_or(1));
+    fn options(&self, input: &Input) -> anyhow::Result<TranslatorOptions> {
+        let mut options = self.decoding.options(self.alternatives.unwrap_or(1))?;
         self.sampling.apply(&mut options.search);
         options.alignments = self.alignments;
         if input.pace == Pace::Line {
             options.window = 1;
         }
-        options
+        Ok(options)
     }
 
     fn form(&self) -> Form {

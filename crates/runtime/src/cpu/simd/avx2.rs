@@ -49,6 +49,29 @@ impl Simd for Avx2 {
         }
     }
 
+    #[inline(always)] unsafe fn sum(v: F) -> f32 {
+        unsafe {
+            let sums = folded(_mm256_add_ps(v[0], v[1]));
+            let sums = _mm_add_ps(sums, _mm_movehl_ps(sums, sums));
+            _mm_cvtss_f32(_mm_add_ss(sums, _mm_movehdup_ps(sums)))
+        }
+    }
+    #[inline(always)] unsafe fn sum4(v: [F; 4], to: *mut f32) {
+        unsafe {
+            let ab = _mm256_hadd_ps(_mm256_add_ps(v[0][0], v[0][1]), _mm256_add_ps(v[1][0], v[1][1]));
+            let cd = _mm256_hadd_ps(_mm256_add_ps(v[2][0], v[2][1]), _mm256_add_ps(v[3][0], v[3][1]));
+            _mm_storeu_ps(to, folded(_mm256_hadd_ps(ab, cd))); // a b c d in each half
+        }
+    }
+    #[inline(always)] unsafe fn largest(v: F) -> f32 {
+        unsafe {
+            let all = _mm256_max_ps(v[0], v[1]);
+            let all = _mm_max_ps(_mm256_castps256_ps128(all), _mm256_extractf128_ps::<1>(all));
+            let all = _mm_max_ps(all, _mm_movehl_ps(all, all));
+            _mm_cvtss_f32(_mm_max_ss(all, _mm_movehdup_ps(all)))
+        }
+    }
+
     #[inline(always)] unsafe fn load_i(from: *const i32) -> I { unsafe { [_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(8).cast())] } }
     #[inline(always)] unsafe fn to_f(a: I) -> F { unsafe { [_mm256_cvtepi32_ps(a[0]), _mm256_cvtepi32_ps(a[1])] } }
     #[inline(always)] unsafe fn spread(bytes: *const u8) -> __m256i { unsafe { _mm256_set1_epi32(bytes.cast::<i32>().read_unaligned()) } }
@@ -58,9 +81,29 @@ impl Simd for Avx2 {
             [dot_half(acc[0], a, w[0]), dot_half(acc[1], a, w[1])]
         }
     }
+    #[inline(always)] unsafe fn dot_bytes(acc: I, a: *const u8, w: *const i8) -> I {
+        unsafe {
+            let (a, w) = (Self::load_w(a.cast()), Self::load_w(w));
+            [dot_half(acc[0], a[0], w[0]), dot_half(acc[1], a[1], w[1])]
+        }
+    }
+    #[inline(always)] unsafe fn sum4_i(v: [I; 4], to: *mut i32) {
+        unsafe {
+            let ab = _mm256_hadd_epi32(_mm256_add_epi32(v[0][0], v[0][1]), _mm256_add_epi32(v[1][0], v[1][1]));
+            let cd = _mm256_hadd_epi32(_mm256_add_epi32(v[2][0], v[2][1]), _mm256_add_epi32(v[3][0], v[3][1]));
+            let halves = _mm256_hadd_epi32(ab, cd); // a b c d in each half
+            _mm_storeu_si128(to.cast(), _mm_add_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256::<1>(halves)));
+        }
+    }
 }
 
 // Functions, because closures are compiled without the instructions that are enabled around them.
+
+/// The sum of both halves.
+#[inline(always)]
+unsafe fn folded(v: __m256) -> __m128 {
+    unsafe { _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v)) }
+}
 
 #[inline(always)]
 unsafe fn power_of_two(n: __m256) -> __m256 {
@@ -70,12 +113,13 @@ unsafe fn power_of_two(n: __m256) -> __m256 {
     }
 }
 
-/// `maddubs` adds two products in 16 bits and would saturate with full unsigned bytes. |a| and w with
-/// a's sign give the same products, and at most 2 * 127 * 127, which fits.
+/// `maddubs` adds two products in 16 bits and would saturate with full unsigned bytes. |w| and a with
+/// w's sign give the same products, and at most 2 * 127 * 127, which fits. (|a| and w with a's sign would
+/// do too, but |w| serves all rows of a tile.)
 #[inline(always)]
 unsafe fn dot_half(acc: __m256i, a: __m256i, w: __m256i) -> __m256i {
     unsafe {
-        let pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(a), _mm256_sign_epi8(w, a));
+        let pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(a, w));
         _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))
     }
 }

@@ -46,6 +46,8 @@ impl<const VNNI: bool> Simd for Avx512<VNNI> {
         }
     }
 
+    #[inline(always)] unsafe fn load_some(from: *const f32, count: usize, fill: f32) -> __m512 { unsafe { _mm512_mask_loadu_ps(_mm512_set1_ps(fill), first_lanes(count), from) } }
+    #[inline(always)] unsafe fn store_some(to: *mut f32, v: __m512, count: usize) { unsafe { _mm512_mask_storeu_ps(to, first_lanes(count), v) } }
     #[inline(always)] unsafe fn sum(v: __m512) -> f32 { unsafe { _mm512_reduce_add_ps(v) } }
     #[inline(always)] unsafe fn largest(v: __m512) -> f32 { unsafe { _mm512_reduce_max_ps(v) } }
     #[inline(always)] unsafe fn sum4(v: [__m512; 4], to: *mut f32) {
@@ -75,4 +77,19 @@ impl<const VNNI: bool> Simd for Avx512<VNNI> {
             _mm512_add_epi32(acc, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)))
         }
     }
+    #[inline(always)] unsafe fn dot_bytes(acc: __m512i, a: *const u8, w: *const i8) -> __m512i { unsafe { Self::dot(acc, _mm512_loadu_si512(a.cast()), Self::load_w(w)) } }
+    #[inline(always)] unsafe fn sum4_i(v: [__m512i; 4], to: *mut i32) {
+        unsafe {
+            let ab = _mm512_add_epi32(_mm512_unpacklo_epi32(v[0], v[1]), _mm512_unpackhi_epi32(v[0], v[1]));
+            let cd = _mm512_add_epi32(_mm512_unpacklo_epi32(v[2], v[3]), _mm512_unpackhi_epi32(v[2], v[3]));
+            let quarters = _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd)); // a b c d in each quarter
+            let halves = _mm256_add_epi32(_mm512_castsi512_si256(quarters), _mm512_extracti64x4_epi64::<1>(quarters));
+            _mm_storeu_si128(to.cast(), _mm_add_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256::<1>(halves)));
+        }
+    }
+}
+
+#[inline(always)]
+fn first_lanes(count: usize) -> __mmask16 {
+    ((1u32 << count) - 1) as __mmask16
 }

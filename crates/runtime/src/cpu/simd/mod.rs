@@ -14,6 +14,8 @@ mod avx512;
 mod neon;
 mod scalar;
 
+use crate::error::{Result, RuntimeError};
+
 /// Lanes of a vector, and columns of a panel of packed weights.
 pub(crate) const LANES: usize = 16;
 
@@ -55,12 +57,27 @@ pub(crate) trait Simd {
     /// Stores 16 bytes: the nearest whole numbers, which lie in -128..=127, plus [`Simd::OFFSET`].
     unsafe fn store_bytes(to: *mut u8, v: Self::F);
 
+    /// Asks for the cache line at `from` ahead of its use, into the second level; the address need not be good.
+    #[inline(always)]
+    unsafe fn fetch(from: *const u8) {
+        #[cfg(target_arch = "x86_64")]
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(from.cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = from;
+    }
+
     unsafe fn load_i(from: *const i32) -> Self::I;
     unsafe fn to_f(a: Self::I) -> Self::F;
     unsafe fn spread(bytes: *const u8) -> Self::A;
     unsafe fn load_w(from: *const i8) -> Self::W;
     /// Adds to each lane the products of its four bytes, exactly.
     unsafe fn dot(acc: Self::I, a: Self::A, w: Self::W) -> Self::I;
+    /// As [`Simd::dot`], where each lane has four bytes of the activation to itself.
+    unsafe fn dot_bytes(acc: Self::I, a: *const u8, w: *const i8) -> Self::I;
+    /// The sums of four vectors of whole numbers.
+    unsafe fn sum4_i(vectors: [Self::I; 4], to: *mut i32);
 
     /// The lanes' sum, always in the same order.
     #[inline(always)]
@@ -148,9 +165,42 @@ enum Kind {
 }
 
 impl Isa {
-    /// The best one.
-    pub fn detect() -> Self {
-        Self::available()[0]
+    /// The best one, or the one that the environment variable `ATTENTIVE_ISA` names.
+    ///
+    /// Turning instructions off shows what a machine without them would do.
+    pub fn detect() -> Result<Self> {
+        match std::env::var_os("ATTENTIVE_ISA") {
+            Some(name) => Self::named(&name.to_string_lossy()),
+            None => Ok(Self::available()[0]),
+        }
+    }
+
+    /// The one of this name, if this processor has it.
+    fn named(name: &str) -> Result<Self> {
+        let available = Self::available();
+        let found = available.iter().find(|isa| isa.name() == name);
+        found.copied().ok_or_else(|| {
+            let names: Vec<_> = available.into_iter().map(Self::name).collect();
+            RuntimeError::Options(vec![format!(
+                "ATTENTIVE_ISA is `{name}`, and this processor has {}; choose one of these or unset it",
+                names.join(", ")
+            )])
+        })
+    }
+
+    /// `avx512-vnni`, `avx512`, `avx2`, `neon` or `scalar`.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512Vnni => "avx512-vnni",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => "avx512",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => "avx2",
+            #[cfg(target_arch = "aarch64")]
+            Kind::Neon => "neon",
+            Kind::Scalar => "scalar",
+        }
     }
 
     /// All that this processor has, best first; the last one is portable.
@@ -186,8 +236,14 @@ impl Isa {
     pub(crate) fn offset(self) -> i32 {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx512Vnni => <avx512::Avx512<true> as Simd>::OFFSET,
-            _ => 0,
+            Kind::Avx512Vnni => avx512::Avx512::<true>::OFFSET,
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => avx512::Avx512::<false>::OFFSET,
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => avx2::Avx2::OFFSET,
+            #[cfg(target_arch = "aarch64")]
+            Kind::Neon => neon::Neon::OFFSET,
+            Kind::Scalar => scalar::Scalar::OFFSET,
         }
     }
 
@@ -208,5 +264,22 @@ impl Isa {
                 Kind::Scalar => work.run::<scalar::Scalar>(),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instruction_set_is_found_by_its_name_and_others_are_refused() {
+        for isa in Isa::available() {
+            assert_eq!(Isa::named(isa.name()).expect("it is available"), isa);
+        }
+        let error = Isa::named("avx3").expect_err("there is none").to_string();
+        assert!(
+            error.contains("`avx3`") && error.contains("scalar; choose"),
+            "{error}"
+        );
     }
 }

@@ -74,16 +74,38 @@ impl Simd for Neon {
         }
     }
 
+    #[inline(always)] unsafe fn sum(v: F) -> f32 { unsafe { vaddvq_f32(folded(v)) } }
+    #[inline(always)] unsafe fn sum4(v: [F; 4], to: *mut f32) {
+        unsafe { vst1q_f32(to, vpaddq_f32(vpaddq_f32(folded(v[0]), folded(v[1])), vpaddq_f32(folded(v[2]), folded(v[3])))) }
+    }
+    #[inline(always)] unsafe fn largest(v: F) -> f32 { unsafe { vmaxvq_f32(vmaxq_f32(vmaxq_f32(v[0], v[1]), vmaxq_f32(v[2], v[3]))) } }
+
     #[inline(always)] unsafe fn load_i(from: *const i32) -> Ints { each!(I => vld1q_s32(from.add(4 * I))) }
     #[inline(always)] unsafe fn to_f(a: Ints) -> F { each!(I => vcvtq_f32_s32(a[I])) }
     #[inline(always)] unsafe fn spread(bytes: *const u8) -> int8x16_t { unsafe { vreinterpretq_s8_s32(vdupq_n_s32(bytes.cast::<i32>().read_unaligned())) } }
     #[inline(always)] unsafe fn load_w(from: *const i8) -> [int8x16_t; 4] { each!(I => vld1q_s8(from.add(16 * I))) }
     #[inline(always)] unsafe fn dot(acc: Ints, a: int8x16_t, w: [int8x16_t; 4]) -> Ints {
-        // The intrinsic (vdotq_s32) is not stable yet.
-        each!(I => {
-            let mut sum = acc[I];
-            asm!("sdot {sum:v}.4s, {a:v}.16b, {w:v}.16b", sum = inout(vreg) sum, a = in(vreg) a, w = in(vreg) w[I], options(pure, nomem, nostack, preserves_flags));
-            sum
-        })
+        each!(I => dot_quarter(acc[I], a, w[I]))
     }
+    #[inline(always)] unsafe fn dot_bytes(acc: Ints, a: *const u8, w: *const i8) -> Ints { each!(I => dot_quarter(acc[I], vld1q_s8(a.cast::<i8>().add(16 * I)), vld1q_s8(w.add(16 * I)))) }
+    #[inline(always)] unsafe fn sum4_i(v: [Ints; 4], to: *mut i32) {
+        let v = each!(I => vaddq_s32(vaddq_s32(v[I][0], v[I][1]), vaddq_s32(v[I][2], v[I][3])));
+        unsafe { vst1q_s32(to, vpaddq_s32(vpaddq_s32(v[0], v[1]), vpaddq_s32(v[2], v[3]))) };
+    }
+}
+
+/// The intrinsic (vdotq_s32) is not stable yet.
+#[inline(always)]
+unsafe fn dot_quarter(sum: int32x4_t, a: int8x16_t, w: int8x16_t) -> int32x4_t {
+    let mut sum = sum;
+    unsafe {
+        asm!("sdot {sum:v}.4s, {a:v}.16b, {w:v}.16b", sum = inout(vreg) sum, a = in(vreg) a, w = in(vreg) w, options(pure, nomem, nostack, preserves_flags))
+    };
+    sum
+}
+
+/// The sum of the four registers.
+#[inline(always)]
+unsafe fn folded(v: F) -> float32x4_t {
+    unsafe { vaddq_f32(vaddq_f32(v[0], v[1]), vaddq_f32(v[2], v[3])) }
 }

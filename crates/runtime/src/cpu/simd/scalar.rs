@@ -41,4 +41,9 @@ impl Simd for Scalar {
     #[inline(always)] unsafe fn dot(acc: Self::I, a: Self::A, w: Self::W) -> Self::I {
         std::array::from_fn(|lane| (0..4).fold(acc[lane], |sum, i| sum + i32::from(a[i]) * i32::from(w[4 * lane + i])))
     }
+    #[inline(always)] unsafe fn dot_bytes(acc: Self::I, a: *const u8, w: *const i8) -> Self::I {
+        let (a, w) = unsafe { (Self::load_w(a.cast()), Self::load_w(w)) };
+        std::array::from_fn(|lane| (4 * lane..4 * lane + 4).fold(acc[lane], |sum, i| sum + i32::from(a[i]) * i32::from(w[i])))
+    }
+    #[inline(always)] unsafe fn sum4_i(vectors: [Self::I; 4], to: *mut i32) { unsafe { to.cast::<[i32; 4]>().write_unaligned(vectors.map(|lanes| lanes.iter().sum())) } }
 }

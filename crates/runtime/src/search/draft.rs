@@ -1,0 +1,182 @@
+//! Draft and verify: greedy search that costs fewer steps of the model, for one sentence at a time.
+//!
+//! A [`Draft`] proposes how a target may go on. The model is fed the whole proposal at once, which takes it little
+//! longer than one token, and says for every place which token it would have taken itself. Tokens count as
+//! long as they are the model's own, and from the first that is not the rest is forgotten. So a draft decides
+//! how soon a translation is found, and never which: every token is the most probable one after the tokens before
+//! it, under the same constraints, and its log-probability is that of a step.
+//!
+//! Neighbors: [`super::greedy`] is the same search without a draft, [`super::Elastic`] what it needs of a model.
+
+use std::fmt::Debug;
+
+use attentive_text::special::{BOS, EOS, PAD};
+
+use super::constraints::Constraints;
+use super::rows::Row;
+use super::{Elastic, Hypothesis, Request, SearchModel, SearchOptions, greedy};
+
+/// Guesses translations.
+pub trait Draft: Debug + Send + Sync {
+    /// Begins with a sentence.
+    fn begin<'a>(&'a self, request: &Request) -> Box<dyn Proposals + 'a>;
+}
+
+/// Guesses for one sentence.
+pub trait Proposals {
+    /// Adds at most `count` tokens to `proposal` that may follow `target`, the tokens so far. Guesses may be
+    /// anything; what comes after `</s>` is of no use.
+    fn propose(&mut self, target: &[u32], count: usize, proposal: &mut Vec<u32>);
+}
+
+/// How good a draft was.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Acceptance {
+    /// Steps of the model.
+    pub steps: usize,
+    /// Tokens that the model was fed as a proposal.
+    pub proposed: usize,
+    /// Those of them that were its own.
+    pub accepted: usize,
+}
+
+/// The tokens of a proposal: one more when all of the last one were right, up to this many, and fewer
+/// when not.
+const MOST: usize = 8;
+
+/// The greedy translation of a request: what [`super::search`] finds with the same options, token by token and
+/// bit by bit.
+///
+/// # Panics
+/// If the options ask for something else than greedy search, or the model is not [`Elastic`]; and as
+/// [`super::search`].
+pub fn search<M: SearchModel>(
+    model: &M,
+    request: &Request,
+    options: &SearchOptions,
+    draft: &dyn Draft,
+) -> (Hypothesis, Acceptance) {
+    options.must_be_sound();
+    assert!(options.takes_drafts(), "drafts are for greedy search");
+    let elastic = model.elastic().expect("a model that can verify drafts");
+    let constraints = Constraints::new(request, options);
+    let mut state = model.start(&[request]);
+    let mut proposals = draft.begin(request);
+    let mut row = Row::new(request, options, None);
+    let (mut fed, mut log_probs, mut acceptance) = (Vec::new(), Vec::new(), Acceptance::default());
+    let mut count = MOST / 2;
+    while row.finished.is_none() {
+        fed.clear();
+        fed.push(row.last_token());
+        // The last token that fits is the model's own in any case.
+        proposals.propose(&row.tokens, count.min(row.room() - 1), &mut fed);
+        fed.truncate(1 + count.min(row.room() - 1));
+        let useful = fed[1..]
+            .iter()
+            .position(|&token| !can_go_on(token, model.vocab()));
+        fed.truncate(1 + useful.unwrap_or(fed.len() - 1));
+
+        elastic.extend(&mut state, &fed, &mut log_probs);
+        let mut right = 0;
+        for (place, log_probs) in log_probs.chunks_exact_mut(model.vocab()).enumerate() {
+            constraints.apply(row.tokens.len(), &row.tokens, log_probs);
+            row.extend(log_probs, &mut Vec::new());
+            let proposed = fed.get(place + 1);
+            if row.finished.is_some() || proposed.is_none_or(|&token| token != row.last_token()) {
+                break;
+            }
+            right += 1;
+        }
+        let proposed = fed.len() - 1;
+        elastic.rewind(&mut state, proposed - right);
+        acceptance.steps += 1;
+        acceptance.proposed += proposed;
+        acceptance.accepted += right;
+        count = if right == proposed {
+            count + 1
+        } else {
+            right + 1
+        }
+        .min(MOST);
+    }
+    (row.into_hypothesis(options), acceptance)
+}
+
+/// Whether a model may be fed this token after `<s>`.
+fn can_go_on(token: u32, vocab: usize) -> bool {
+    (token as usize) < vocab && ![BOS, EOS, PAD].contains(&token)
+}
+
+/// A model as a draft: smaller than the one that verifies, of the same vocabularies.
+#[derive(Debug)]
+pub struct ModelDraft<M> {
+    model: M,
+    position_limit: Option<usize>,
+}
+
+impl<M> ModelDraft<M> {
+    /// A model that knows so many positions (any number, if nothing is given).
+    pub fn new(model: M, position_limit: Option<usize>) -> Self {
+        Self {
+            model,
+            position_limit,
+        }
+    }
+}
+
+impl<M: SearchModel + Debug + Send + Sync> Draft for ModelDraft<M> {
+    fn begin<'a>(&'a self, request: &Request) -> Box<dyn Proposals + 'a> {
+        let limit = self.position_limit.unwrap_or(usize::MAX);
+        let elastic = self
+            .model
+            .elastic()
+            .filter(|_| request.source.len() <= limit);
+        Box::new(ModelProposals {
+            model: &self.model,
+            running: elastic.map(|elastic| (elastic, self.model.start(&[request]))),
+            limit,
+            fed: Vec::new(),
+            log_probs: Vec::new(),
+        })
+    }
+}
+
+struct ModelProposals<'a, M: SearchModel> {
+    model: &'a M,
+    running: Option<(&'a dyn Elastic<M::State>, M::State)>,
+    limit: usize,
+    /// What the model was fed.
+    fed: Vec<u32>,
+    log_probs: Vec<f32>,
+}
+
+impl<M: SearchModel> Proposals for ModelProposals<'_, M> {
+    fn propose(&mut self, target: &[u32], count: usize, proposal: &mut Vec<u32>) {
+        let Some((elastic, state)) = &mut self.running else {
+            return;
+        };
+        let vocab = self.model.vocab();
+        let input = || [BOS].into_iter().chain(target.iter().copied());
+        let count = count.min(self.limit.saturating_sub(target.len()));
+        if count == 0 || !target.iter().all(|&token| can_go_on(token, vocab)) {
+            return;
+        }
+        // What it was fed last time is right up to the first token that was not accepted.
+        let same = input().zip(&self.fed).take_while(|(a, b)| a == *b).count();
+        elastic.rewind(state, self.fed.len() - same);
+        self.fed.truncate(same);
+        let mut new: Vec<u32> = input().skip(same).collect();
+        for _ in 0..count {
+            elastic.extend(state, &new, &mut self.log_probs);
+            self.fed.append(&mut new);
+            let last = self.log_probs.len() - vocab;
+            match greedy::most_probable(&self.log_probs[last..]) {
+                Some((token, _)) if can_go_on(token, vocab) => {
+                    proposal.push(token);
+                    new.push(token);
+                }
+                _ => return,
+            }
+        }
+    }
+}
