@@ -9,7 +9,7 @@ use attentive_nn::device;
 use attentive_nn::layers::positions::sinusoids;
 use attentive_nn::mask::Mask;
 use attentive_text::special::PAD;
-use burn::tensor::{Int, Tensor};
+use burn::tensor::{Device, Int, Tensor};
 
 const LENGTH: usize = 12;
 const D_MODEL: usize = 32;
@@ -44,10 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "padding of two sentences, one row each",
         Mask::padding(tokens.clone(), PAD),
     );
-    show(
-        "the future: row i sees places 0 to i",
-        Mask::causal(5, &device),
-    );
+    show("the future: row i sees places 0 to i", Mask::Causal);
     show(
         "both, for the two sentences below each other",
         Mask::causal_and_padding(tokens, PAD),
@@ -62,10 +59,10 @@ fn shade(value: f32) -> char {
 
 fn show(title: &str, mask: Mask) {
     println!("  {title}");
-    let Mask::Hidden(hidden) = mask else {
+    let width = 5;
+    let Some(hidden) = mask.pairs(width, width, &Device::flex()) else {
         return println!("    nothing is hidden");
     };
-    let width = hidden.dims()[3]; // [batch, 1, query_len, key_len]
     let hidden: Vec<bool> = hidden.into_data().iter::<bool>().collect();
     for row in hidden.chunks(width) {
         let picture: Vec<&str> = row

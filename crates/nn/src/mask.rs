@@ -1,92 +1,130 @@
 //! Attention masks: which keys are hidden from which queries. The one place where masks are made.
 //!
-//! Polarity, stated once: **`true` means hidden**. A mask broadcasts over heads, so it has the shape
-//! `[batch or 1, 1, query_len or 1, key_len]`. Neighbors: the models build masks from token ids,
-//! [`crate::attention`] applies them.
+//! Polarity, stated once: **`true` means hidden**. A mask says what it hides (the future, padding) instead of
+//! listing every pair of query and key, so that it grows with the length of a sentence and not with its
+//! square. Neighbors: the models build masks from token ids, [`crate::attention`] applies them.
 
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 
 /// Which keys are hidden from which queries.
 #[derive(Debug, Clone)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a mask lives as long as a pass; boxing it would cost more than it saves"
-)]
 pub enum Mask {
     /// Nothing is hidden: one sentence without padding.
     Open,
-    /// The positions marked `true` are hidden, `[batch or 1, 1, query_len or 1, key_len]`.
-    Hidden(Tensor<4, Bool>),
+    /// The future is hidden: query `i` sees keys `0..=i` (§3.2.3).
+    Causal,
+    /// The keys marked `true` are hidden from every query, `[batch, key_len]`.
+    Padding(Tensor<2, Bool>),
+    /// Both the future and the keys marked `true` are hidden, `[batch, key_len]`.
+    CausalAndPadding(Tensor<2, Bool>),
 }
 
 impl Mask {
     /// Hides padding: keys whose token is `pad`. `tokens` is `[batch, key_len]`.
     pub fn padding(tokens: Tensor<2, Int>, pad: u32) -> Self {
-        Self::Hidden(padding(tokens, pad))
-    }
-
-    /// Hides the future: query `i` sees keys `0..=i` (§3.2.3).
-    pub fn causal(len: usize, device: &Device) -> Self {
-        Self::Hidden(causal(len, device))
+        Self::Padding(tokens.equal_elem(i64::from(pad)))
     }
 
     /// Hides both the future and padding. `tokens` is `[batch, len]`.
     pub fn causal_and_padding(tokens: Tensor<2, Int>, pad: u32) -> Self {
-        let [batch, len] = tokens.dims();
-        let future = causal(len, &tokens.device()).expand([batch, 1, len, len]);
-        let padded = padding(tokens, pad).expand([batch, 1, len, len]);
-        Self::Hidden(future.bool_or(padded))
+        Self::CausalAndPadding(tokens.equal_elem(i64::from(pad)))
+    }
+
+    /// Whether the future is hidden.
+    pub fn is_causal(&self) -> bool {
+        matches!(self, Self::Causal | Self::CausalAndPadding(_))
+    }
+
+    /// The keys that are hidden from every query, `[batch, key_len]`.
+    pub fn padded(&self) -> Option<&Tensor<2, Bool>> {
+        match self {
+            Self::Open | Self::Causal => None,
+            Self::Padding(padded) | Self::CausalAndPadding(padded) => Some(padded),
+        }
+    }
+
+    /// Every pair of query and key, `[batch or 1, 1, query_len or 1, key_len]`; none if nothing is hidden.
+    pub fn pairs(
+        &self,
+        query_len: usize,
+        key_len: usize,
+        device: &Device,
+    ) -> Option<Tensor<4, Bool>> {
+        let future = self.is_causal().then(|| future(query_len, key_len, device));
+        let padded = self.padded().map(|padded| {
+            let [batch, len] = padded.dims();
+            padded.clone().reshape([batch, 1, 1, len])
+        });
+        match (future, padded) {
+            (Some(future), Some(padded)) => {
+                let shape = [padded.dims()[0], 1, query_len, key_len];
+                Some(future.expand(shape).bool_or(padded.expand(shape)))
+            }
+            (future, padded) => future.or(padded),
+        }
     }
 
     /// The rows of the mask, rearranged like the batch they belong to.
     pub fn select(&self, rows: Tensor<1, Int>) -> Self {
         match self {
             Self::Open => Self::Open,
-            Self::Hidden(mask) => Self::Hidden(mask.clone().select(0, rows)),
+            Self::Causal => Self::Causal,
+            Self::Padding(padded) => Self::Padding(padded.clone().select(0, rows)),
+            Self::CausalAndPadding(padded) => {
+                Self::CausalAndPadding(padded.clone().select(0, rows))
+            }
         }
     }
 }
 
-fn padding(tokens: Tensor<2, Int>, pad: u32) -> Tensor<4, Bool> {
-    let [batch, len] = tokens.dims();
-    tokens.equal_elem(pad as i64).reshape([batch, 1, 1, len])
-}
-
-fn causal(len: usize, device: &Device) -> Tensor<4, Bool> {
-    let hidden: Vec<bool> = (0..len * len).map(|i| i % len > i / len).collect();
-    Tensor::from_data(TensorData::new(hidden, [1, 1, len, len]), device)
+fn future(query_len: usize, key_len: usize, device: &Device) -> Tensor<4, Bool> {
+    let hidden: Vec<bool> = (0..query_len * key_len)
+        .map(|i| i % key_len > i / key_len)
+        .collect();
+    Tensor::from_data(TensorData::new(hidden, [1, 1, query_len, key_len]), device)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn bools(mask: Mask) -> Vec<bool> {
-        match mask {
-            Mask::Open => vec![],
-            Mask::Hidden(mask) => mask.into_data().iter::<bool>().collect(),
-        }
+    fn bools(mask: Mask, len: usize) -> Vec<bool> {
+        let pairs = mask.pairs(len, len, &Device::flex());
+        pairs.map_or(vec![], |pairs| pairs.into_data().iter::<bool>().collect())
     }
 
     #[test]
     fn the_future_and_padding_are_hidden_and_nothing_else() {
         let device = Device::flex();
+        assert!(bools(Mask::Open, 3).is_empty());
         assert_eq!(
-            bools(Mask::causal(3, &device)),
+            bools(Mask::Causal, 3),
             [false, true, true, false, false, true, false, false, false]
         );
         let tokens = Tensor::<2, Int>::from_data([[0, 5, 2], [0, 5, 6]], &device);
         assert_eq!(
-            bools(Mask::padding(tokens.clone(), 2)),
+            bools(Mask::padding(tokens.clone(), 2), 3),
             [false, false, true, false, false, false]
         );
         assert_eq!(
-            bools(Mask::causal_and_padding(tokens, 2)),
+            bools(Mask::causal_and_padding(tokens.clone(), 2), 3),
             [
                 [false, true, true, false, false, true, false, false, true],
                 [false, true, true, false, false, true, false, false, false]
             ]
             .concat()
         );
+        let rows = Tensor::<1, Int>::from_data([1, 0], &device);
+        assert_eq!(
+            bools(Mask::padding(tokens, 2).select(rows), 3),
+            [false, false, false, false, false, true]
+        );
+    }
+
+    #[test]
+    fn a_mask_holds_one_flag_for_each_token() {
+        let tokens = Tensor::<2, Int>::zeros([2, 5000], &Device::flex());
+        let mask = Mask::causal_and_padding(tokens, 2);
+        assert_eq!(mask.padded().map(Tensor::dims), Some([2, 5000]));
     }
 }

@@ -73,10 +73,11 @@ pub(crate) fn composed(
     let scores = query
         .mul_scalar((head_dim as f64).powf(-0.5))
         .matmul(key.swap_dims(2, 3)); // [batch, heads, query_len, key_len]
-    let weights = match mask {
-        Mask::Open => softmax(scores, 3),
-        Mask::Hidden(hidden) => {
-            let hidden = hidden.clone().expand(scores.dims());
+    let [_, _, query_len, key_len] = scores.dims();
+    let weights = match mask.pairs(query_len, key_len, &scores.device()) {
+        None => softmax(scores, 3),
+        Some(hidden) => {
+            let hidden = hidden.expand(scores.dims());
             let scores = scores.mask_fill(hidden.clone(), f32::MIN);
             softmax(scores, 3).mask_fill(hidden, 0.0)
         }
@@ -157,10 +158,9 @@ mod tests {
             )
         };
         let [q, k, v] = [1, 2, 3].map(tensor);
-        let mask = Mask::Hidden(Tensor::<4, Bool>::from_data(
-            [[[[true, false], [true, true]]]],
-            &device,
-        ));
+        // The first key is padding, and the second one is the first query's future.
+        let padded = Tensor::<2, Bool>::from_data([[true, false]], &device);
+        let mask = Mask::CausalAndPadding(padded);
         let heads = Heads {
             query: 2,
             key_value: 2,
@@ -177,11 +177,11 @@ mod tests {
             )
         };
         let weights = run(Pass::inspection()).weights.expect("asked for");
-        assert_eq!(floats(weights), [0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
+        assert_eq!(floats(weights), [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
         for pass in [Pass::inspection(), Pass::evaluation()] {
             let values = floats(run(pass).values);
-            assert_eq!(values[..16], floats(v.clone())[16..]);
-            assert!(values[16..].iter().all(|v| *v == 0.0));
+            assert!(values[..16].iter().all(|v| *v == 0.0));
+            assert_eq!(values[16..], floats(v.clone())[16..]);
         }
     }
 }

@@ -162,7 +162,7 @@ mod tests {
             let data = TensorData::new(random([1, len, d_model], 9), [1, len, d_model]);
             let x = Tensor::<3>::from_data(data, &device);
             let pass = &mut Pass::evaluation();
-            let whole = block.forward(x.clone(), &Mask::causal(len, &device), None, pass);
+            let whole = block.forward(x.clone(), &Mask::Causal, None, pass);
             let whole = floats(whole.hidden);
             let mut cache = SelfCache::default();
             for position in 0..len {

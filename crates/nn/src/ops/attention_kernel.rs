@@ -1,6 +1,7 @@
-//! The inner loops of attention: products of one vector with many rows, in whole registers.
+//! The inner loops of attention: products of one vector with many rows and of small matrices, in whole registers.
 //!
-//! Inlined into `simd!` bodies, which decide the instruction set. Neighbor: [`mod@super::attention`].
+//! Inlined into `simd!` bodies, which decide the instruction set. Neighbors: [`mod@super::attention`] uses the
+//! former, [`super::attention_blocks`] the latter.
 
 use super::simd::LANES;
 
@@ -97,5 +98,133 @@ pub(super) fn add_weighted(
         *total += (0..count)
             .map(|i| weights[i * stride] * rows[i * step + start + d])
             .sum::<f32>();
+    }
+}
+
+/// `output = left right`, or added to it, of small matrices.
+///
+/// Results are computed in whole tiles: of `output` there is room for rows rounded up to [`ROWS`] and columns
+/// rounded up to [`LANES`], and the factors have as much.
+pub(super) struct Product<'a> {
+    pub(super) left: Left<'a>,
+    /// By rows, which lie `right_step` apart.
+    pub(super) right: &'a [f32],
+    pub(super) right_step: usize,
+    pub(super) output: &'a mut [f32],
+    pub(super) output_step: usize,
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) depth: usize,
+    pub(super) add: bool,
+}
+
+/// A left factor in any order: how far its rows lie apart, and the numbers of a row.
+#[derive(Clone, Copy)]
+pub(super) struct Left<'a> {
+    pub(super) values: &'a [f32],
+    pub(super) row: usize,
+    pub(super) depth: usize,
+}
+
+/// Rows of the largest tile.
+pub(super) const ROWS: usize = 8;
+
+/// See [`Product`]. Every result is one sum in the order of the depth.
+#[inline(always)]
+pub(super) fn multiply(mut product: Product) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if super::simd::has_avx512() {
+            return tiles::<true, ROWS, 2>(&mut product);
+        }
+        if is_x86_feature_detected!("fma") {
+            return tiles::<true, 4, 1>(&mut product);
+        }
+    }
+    // Elsewhere than on x86 a fused product and sum is part of the baseline, or slow.
+    tiles::<{ cfg!(target_arch = "aarch64") }, 4, 1>(&mut product)
+}
+
+/// Covers the results with tiles of `M` rows and `P` vectors.
+#[inline(always)]
+fn tiles<const FUSED: bool, const M: usize, const P: usize>(product: &mut Product) {
+    let (rows, columns) = (
+        product.rows.next_multiple_of(M),
+        product.columns.next_multiple_of(LANES),
+    );
+    if product.depth == 0 || rows == 0 || columns == 0 {
+        return;
+    }
+    let Left { values, row, depth } = product.left;
+    assert!((rows - 1) * row + (product.depth - 1) * depth < values.len());
+    assert!((product.depth - 1) * product.right_step + columns <= product.right.len());
+    assert!((rows - 1) * product.output_step + columns <= product.output.len());
+    let mut column = 0;
+    while column < columns {
+        let wide = columns - column >= P * LANES;
+        for first in (0..rows).step_by(M) {
+            // SAFETY: the assertions above.
+            unsafe {
+                if wide {
+                    tile::<FUSED, M, P>(product, first, column);
+                } else {
+                    tile::<FUSED, M, 1>(product, first, column);
+                }
+            }
+        }
+        column += if wide { P * LANES } else { LANES };
+    }
+}
+
+/// One tile, whose sums stay in registers.
+///
+/// # Safety
+/// All of its rows and columns lie within the factors and the output.
+#[inline(always)]
+unsafe fn tile<const FUSED: bool, const M: usize, const P: usize>(
+    product: &mut Product,
+    first: usize,
+    column: usize,
+) {
+    let Left { values, row, depth } = product.left;
+    let mut sums = [[[0.0f32; LANES]; P]; M];
+    // SAFETY: the caller vouches for it.
+    unsafe {
+        let left = values.as_ptr().add(first * row);
+        let right = product.right.as_ptr().add(column);
+        for k in 0..product.depth {
+            let right = right.add(k * product.right_step).cast::<[f32; LANES]>();
+            for (m, sums) in sums.iter_mut().enumerate() {
+                let factor = *left.add(m * row + k * depth);
+                for (p, sums) in sums.iter_mut().enumerate() {
+                    let right = &*right.add(p);
+                    for i in 0..LANES {
+                        sums[i] = if FUSED {
+                            factor.mul_add(right[i], sums[i])
+                        } else {
+                            factor * right[i] + sums[i]
+                        };
+                    }
+                }
+            }
+        }
+        let output = product
+            .output
+            .as_mut_ptr()
+            .add(first * product.output_step + column);
+        for (m, sums) in sums.iter().enumerate() {
+            for (p, sums) in sums.iter().enumerate() {
+                let output = &mut *output
+                    .add(m * product.output_step + p * LANES)
+                    .cast::<[f32; LANES]>();
+                for i in 0..LANES {
+                    output[i] = if product.add {
+                        output[i] + sums[i]
+                    } else {
+                        sums[i]
+                    };
+                }
+            }
+        }
     }
 }

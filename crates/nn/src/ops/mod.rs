@@ -20,6 +20,7 @@
 
 mod adam;
 mod attention;
+mod attention_blocks;
 mod attention_kernel;
 #[cfg(target_arch = "x86_64")]
 mod bf16;

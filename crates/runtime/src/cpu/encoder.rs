@@ -12,6 +12,10 @@ use super::simd::LANES;
 /// Rows that make products efficient and still leave the caches to the weights.
 const ROWS: usize = 96;
 
+/// Queries that look at a source at a time, so that the memory for scores grows with its length and not with the
+/// square of it. A query's result does not depend on the others.
+const QUERIES: usize = 64;
+
 /// A source as the decoder sees it.
 #[derive(Debug)]
 pub(crate) struct Sentence {
@@ -86,7 +90,7 @@ impl CpuModel {
         scratch: &mut Scratch,
         first: usize,
         len: usize,
-        weights: Option<&mut LayerWeights>,
+        mut weights: Option<&mut LayerWeights>,
     ) {
         let Strides { model, qkv, .. } = self.strides();
         let heads = self.heads;
@@ -99,7 +103,7 @@ impl CpuModel {
         } = scratch;
         let count = len.div_ceil(LANES);
         pages.grow(count * heads.page());
-        scores.grow(len * len.next_multiple_of(LANES));
+        scores.grow(len.min(QUERIES) * len.next_multiple_of(LANES));
         let rows = &projected[first * qkv..];
         for position in 0..len {
             let (keys, values) = key_values(heads, &rows[position * qkv + self.config.d_model..]);
@@ -111,20 +115,22 @@ impl CpuModel {
             );
         }
         let offsets: Vec<usize> = (0..count).map(|page| page * heads.page()).collect();
-        self.isa.run(Attend {
-            heads,
-            queries: rows.as_ptr(),
-            query_stride: qkv,
-            rows: len,
-            memory: pages,
-            pages: &offsets,
-            layer: 0,
-            len,
-            out: context[first * model..].as_mut_ptr(),
-            out_stride: model,
-            scores,
-            weights: weights.map(|weights| (weights, 0)),
-        });
+        for query in (0..len).step_by(QUERIES) {
+            self.isa.run(Attend {
+                heads,
+                queries: rows[query * qkv..].as_ptr(),
+                query_stride: qkv,
+                rows: QUERIES.min(len - query),
+                memory: pages,
+                pages: &offsets,
+                layer: 0,
+                len,
+                out: context[(first + query) * model..].as_mut_ptr(),
+                out_stride: model,
+                scores,
+                weights: weights.as_deref_mut().map(|weights| (weights, query)),
+            });
+        }
     }
 
     /// Projects the stream once for every decoder layer and keeps the result.
