@@ -10,7 +10,8 @@
 //!     load                              -> {"seconds", "tokenizer_seconds", "start_kib", "loaded_kib"}
 //!     speed BEAM BATCH [TOKENS]         -> {"seconds", "peak_kib"}, all sources; batch 0 is our choice
 //!     latency BEAM COUNT                -> {"seconds": [...]}, one source after the other
-//!     draft MODEL COMPUTE               -> {}, for greedy search of single sentences from now on
+//!     draft MODEL COMPUTE [SHORTLIST [MOST]]
+//!                                       -> {}, for greedy search of single sentences from now on
 //!     verify                            -> {"different", "tokens", "steps", "proposed", "accepted"}: all
 //!                                          sources with the draft, beside greedy search without it
 //!     outputs BEAM                      -> {"outputs": [[ids]]}
@@ -174,11 +175,18 @@ impl Server {
                     self.set(beam.parse()?, 1)?;
                     json!({ "seconds": self.one_by_one(beam, count.parse()?)? })
                 }
-                ["draft", model, compute] => {
+                ["draft", model, compute, ref more @ ..] => {
                     let directory = ModelDir::open(model)?;
                     let network = CpuModel::open(&directory, kind(compute))?;
                     let limit = directory.config.position_limit();
-                    self.draft = Some(Arc::new(ModelDraft::new(network, limit)));
+                    let mut draft = ModelDraft::new(network, limit);
+                    if let [shortlist, ..] = more {
+                        draft = draft.with_shortlist(Arc::new(Shortlist::open(shortlist)?));
+                    }
+                    if let [_, most] = more {
+                        draft = draft.with_most(most.parse()?);
+                    }
+                    self.draft = Some(Arc::new(draft));
                     json!({})
                 }
                 ["verify"] => self.verify()?,

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use attentive_model::directory::ModelDir;
-use attentive_model::fake_dir;
+use attentive_model::{ModelDir, Shortlist, fake_dir};
 use attentive_runtime::cpu::{Compute, CpuModel};
 use attentive_runtime::search::draft::{self, Draft, ModelDraft, Proposals};
 use attentive_runtime::search::fake::FakeModel;
@@ -22,14 +21,25 @@ struct Stubborn(Vec<u32>);
 
 impl Draft for Stubborn {
     fn begin<'a>(&'a self, _: &Request) -> Box<dyn Proposals + 'a> {
-        Box::new(self.0.iter().cycle())
+        Box::new(Repeated(self.0.iter().cycle()))
+    }
+
+    fn most(&self) -> usize {
+        8
     }
 }
 
-impl Proposals for std::iter::Cycle<std::slice::Iter<'_, u32>> {
+struct Repeated<'a>(std::iter::Cycle<std::slice::Iter<'a, u32>>);
+
+impl Proposals for Repeated<'_> {
     fn propose(&mut self, _: &[u32], count: usize, proposal: &mut Vec<u32>) {
-        proposal.extend(self.take(count + 2));
+        proposal.extend(self.0.by_ref().take(count + 2));
     }
+}
+
+/// A draft that proposes its guesses however unsure it is.
+fn guessing<M>(model: M, position_limit: Option<usize>) -> ModelDraft<M> {
+    ModelDraft::new(model, position_limit).with_least_probability(0.0)
 }
 
 fn greedy(ngram: Option<usize>, min_length: usize, limit: usize) -> SearchOptions {
@@ -68,7 +78,7 @@ proptest! {
         ngram in prop::option::of(1usize..4),
         own_ngram in prop::option::of(1usize..4),
         min_length in 0usize..12,
-        limit in 0usize..30,
+        limit in 1usize..30,
         restricted: bool,
     ) {
         let model = FakeModel::random(VOCAB, seed);
@@ -82,9 +92,9 @@ proptest! {
         let options = greedy(ngram, min_length, limit);
         let drafts: [&dyn Draft; 4] = [
             &Stubborn(guesses),
-            &ModelDraft::new(FakeModel::random(VOCAB, seed), None),
-            &ModelDraft::new(FakeModel::random(VOCAB, other), None),
-            &ModelDraft::new(FakeModel::random(VOCAB, seed), Some(5)),
+            &guessing(FakeModel::random(VOCAB, seed), None),
+            &guessing(FakeModel::random(VOCAB, other), None).with_most(7),
+            &guessing(FakeModel::random(VOCAB, seed), Some(5)),
         ];
         for draft in drafts {
             assert_same(&model, &request, &options, draft);
@@ -97,10 +107,13 @@ fn a_draft_that_is_always_right_saves_steps_and_one_that_never_is_costs_none() {
     let source: Vec<u32> = (0..24).map(|i| 3 + i % 6).chain([EOS]).collect();
     let (model, request) = (FakeModel::copying(VOCAB), Request::new(source));
     let options = SearchOptions::greedy();
-    let right = ModelDraft::new(FakeModel::copying(VOCAB), None);
+    let right = guessing(FakeModel::copying(VOCAB), None).with_most(8);
     let right = assert_same(&model, &request, &options, &right);
     assert_eq!(right.accepted, right.proposed);
     assert!(right.steps <= 6, "{right:?}");
+
+    let unsure = ModelDraft::new(FakeModel::random(VOCAB, 1), None).with_least_probability(0.9);
+    assert_eq!(assert_same(&model, &request, &options, &unsure).proposed, 0);
 
     // Never the token at its place, and never one that cannot follow.
     let wrong = FakeModel::new(VOCAB, |source, target| {
@@ -109,7 +122,7 @@ fn a_draft_that_is_always_right_saves_steps_and_one_that_never_is_costs_none() {
         row[if right == 3 { 4 } else { 3 }] = -0.1;
         row
     });
-    let wrong = assert_same(&model, &request, &options, &ModelDraft::new(wrong, None));
+    let wrong = assert_same(&model, &request, &options, &guessing(wrong, None));
     assert_eq!((wrong.accepted, wrong.steps), (0, 25));
 
     for token in [BOS, EOS, PAD, VOCAB as u32, u32::MAX] {
@@ -137,10 +150,14 @@ fn the_cpu_model_verifies_to_the_last_bit() {
             // Long enough for several pages, and never ending early.
             let options = greedy(Some(3), 45, 50);
             let request = Request::new(source);
-            let same = ModelDraft::new(open(compute), None);
+            let same = guessing(open(compute), None).with_most(20);
             accepted += assert_same(&model, &request, &options, &same).accepted;
-            let other = ModelDraft::new(open(Compute::Int8), Some(40));
+            let other = guessing(open(Compute::Int8), Some(40));
             assert_same(&model, &request, &options, &other);
+            let lists = vec![vec![8, 9, 12]; dir.tokenizers.src.vocab_size()];
+            let shortlist = Shortlist::of_lists(&dir.tokenizers, [5, 6, 7], lists);
+            let limited = guessing(open(compute), None).with_shortlist(Arc::new(shortlist));
+            assert_same(&model, &request, &options, &limited);
             assert_same(&model, &request, &options, &Stubborn(vec![5, 9, 4, 4]));
         }
         assert!(accepted > 50, "{accepted}");
@@ -159,7 +176,7 @@ fn a_translator_with_a_draft_says_the_same_and_refuses_what_drafts_cannot_do() {
     };
     let plain = with(SearchOptions::greedy());
     let drafted = with(SearchOptions::greedy())
-        .with_draft_model(&dir, Compute::Int8)
+        .with_draft_model(&dir, Compute::Int8, None)
         .expect("greedy");
     let lines = [
         "a b c d e f",
@@ -172,7 +189,7 @@ fn a_translator_with_a_draft_says_the_same_and_refuses_what_drafts_cannot_do() {
     }
     assert_eq!(drafted.translate(&lines), plain.translate(&lines));
 
-    let beam = with(SearchOptions::beam(4)).with_draft_model(&dir, Compute::F32);
+    let beam = with(SearchOptions::beam(4)).with_draft_model(&dir, Compute::F32, None);
     assert!(beam.expect_err("a beam").to_string().contains("--beam 1"));
     let beam = drafted.with_options(TranslatorOptions::default());
     assert!(beam.expect_err("a beam").to_string().contains("greedy"));
@@ -197,7 +214,7 @@ fn a_draft_with_another_tokenizer_is_refused_with_its_name() {
         ..Default::default()
     };
     let translator = Translator::of_model(dir, Compute::F32, options).expect("a model");
-    let refused = translator.with_draft_model(&draft, Compute::F32);
+    let refused = translator.with_draft_model(&draft, Compute::F32, None);
     let message = refused.expect_err("another tokenizer").to_string();
     let name = draft.path.display().to_string();
     assert!(

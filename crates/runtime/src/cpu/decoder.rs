@@ -464,3 +464,53 @@ impl CpuModel {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use attentive_model::{ModelDir, fake_dir};
+    use attentive_text::special::{BOS, EOS};
+
+    use super::*;
+    use crate::cpu::Compute;
+
+    #[test]
+    fn sentences_that_have_left_make_room_for_others() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fake_dir::write(folder.path()).expect("written");
+        let dir = ModelDir::open(folder.path()).expect("a model");
+        let model = CpuModel::open(&dir, Compute::F32).expect("a model");
+        let request = Request::new([vec![5; 40], vec![EOS]].concat());
+        let mut state = model.start(&[&request, &request, &request]);
+        let (mut log_probs, mut used) = (Vec::new(), Vec::new());
+        for _ in 0..9 {
+            model.step(&mut state, &[BOS; 3], &mut log_probs);
+            model.reorder(&mut state, &[0, 2, 2]);
+            model.reorder(&mut state, &[0, 2]);
+            model.admit(&mut state, &[&request]);
+            used.push((state.buffers.pages.usage().used, state.sentences.len()));
+        }
+        assert_eq!(used[8], used[1], "{used:?}");
+    }
+
+    #[test]
+    fn forgotten_tokens_leave_their_pages() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fake_dir::write(folder.path()).expect("written");
+        let dir = ModelDir::open(folder.path()).expect("a model");
+        let model = CpuModel::open(&dir, Compute::F32).expect("a model");
+        let mut state = model.start(&[&Request::new(vec![5, 6, EOS])]);
+        let mut log_probs = Vec::new();
+        for _ in 0..9 {
+            model.extend(&mut state, &[BOS; 40], &mut log_probs);
+            assert_eq!(state.rows[0].past.len(), 3);
+            model.rewind(&mut state, 40);
+            assert!(state.rows[0].past.is_empty());
+        }
+        let page = model.network.decoder.len() * model.heads.page() * size_of::<f32>();
+        assert_eq!(
+            state.buffers.pages.usage().used,
+            4 * page,
+            "the source's and three"
+        );
+    }
+}

@@ -9,7 +9,9 @@
 //! Neighbors: [`super::greedy`] is the same search without a draft, [`super::Elastic`] what it needs of a model.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
+use attentive_model::Shortlist;
 use attentive_text::special::{BOS, EOS, PAD};
 
 use super::constraints::Constraints;
@@ -20,6 +22,9 @@ use super::{Elastic, Hypothesis, Request, SearchModel, SearchOptions, greedy};
 pub trait Draft: Debug + Send + Sync {
     /// Begins with a sentence.
     fn begin<'a>(&'a self, request: &Request) -> Box<dyn Proposals + 'a>;
+
+    /// The most tokens that are worth being proposed at once.
+    fn most(&self) -> usize;
 }
 
 /// Guesses for one sentence.
@@ -39,10 +44,6 @@ pub struct Acceptance {
     /// Those of them that were its own.
     pub accepted: usize,
 }
-
-/// The tokens of a proposal: one more when all of the last one were right, up to this many, and fewer
-/// when not.
-const MOST: usize = 8;
 
 /// The greedy translation of a request: what [`super::search`] finds with the same options, token by token and
 /// bit by bit.
@@ -64,7 +65,8 @@ pub fn search<M: SearchModel>(
     let mut proposals = draft.begin(request);
     let mut row = Row::new(request, options, None);
     let (mut fed, mut log_probs, mut acceptance) = (Vec::new(), Vec::new(), Acceptance::default());
-    let mut count = MOST / 2;
+    let most = draft.most();
+    let mut count = most;
     while row.finished.is_none() {
         fed.clear();
         fed.push(row.last_token());
@@ -92,12 +94,9 @@ pub fn search<M: SearchModel>(
         acceptance.steps += 1;
         acceptance.proposed += proposed;
         acceptance.accepted += right;
-        count = if right == proposed {
-            count + 1
-        } else {
-            right + 1
-        }
-        .min(MOST);
+        // One more when all were right, and about as many as were right when not.
+        let next = if right == proposed { count } else { right };
+        count = (next + 1).min(most);
     }
     (row.into_hypothesis(options), acceptance)
 }
@@ -112,15 +111,46 @@ fn can_go_on(token: u32, vocab: usize) -> bool {
 pub struct ModelDraft<M> {
     model: M,
     position_limit: Option<usize>,
+    shortlist: Option<Arc<Shortlist>>,
+    most: usize,
+    least_probability: f64,
 }
 
 impl<M> ModelDraft<M> {
+    /// Three positions cost the CPU's model little more than one, and each further one much more.
+    pub const MOST: usize = 2;
+
+    /// A guess that is not the model's own costs more than none.
+    pub const LEAST_PROBABILITY: f64 = 0.4;
+
     /// A model that knows so many positions (any number, if nothing is given).
     pub fn new(model: M, position_limit: Option<usize>) -> Self {
         Self {
             model,
             position_limit,
+            shortlist: None,
+            most: Self::MOST,
+            least_probability: Self::LEAST_PROBABILITY,
         }
+    }
+
+    /// The same draft, which proposes only what it gives more than this probability.
+    pub fn with_least_probability(self, least_probability: f64) -> Self {
+        Self {
+            least_probability,
+            ..self
+        }
+    }
+
+    /// The same draft, which proposes at most so many tokens at once.
+    pub fn with_most(self, most: usize) -> Self {
+        Self { most, ..self }
+    }
+
+    /// The same draft, which guesses only what this shortlist of its vocabularies allows: that costs less.
+    pub fn with_shortlist(self, shortlist: Arc<Shortlist>) -> Self {
+        let shortlist = Some(shortlist);
+        Self { shortlist, ..self }
     }
 }
 
@@ -131,13 +161,26 @@ impl<M: SearchModel + Debug + Send + Sync> Draft for ModelDraft<M> {
             .model
             .elastic()
             .filter(|_| request.source.len() <= limit);
+        let candidates = self.shortlist.as_ref().map(|shortlist| {
+            let candidates = shortlist.candidates(&request.source, &request.prefix);
+            Arc::from(candidates)
+        });
+        let request = Request {
+            candidates: candidates.or_else(|| request.candidates.clone()),
+            ..Request::new(request.source.clone())
+        };
         Box::new(ModelProposals {
             model: &self.model,
-            running: elastic.map(|elastic| (elastic, self.model.start(&[request]))),
+            running: elastic.map(|elastic| (elastic, self.model.start(&[&request]))),
             limit,
+            least: self.least_probability,
             fed: Vec::new(),
             log_probs: Vec::new(),
         })
+    }
+
+    fn most(&self) -> usize {
+        self.most
     }
 }
 
@@ -145,6 +188,8 @@ struct ModelProposals<'a, M: SearchModel> {
     model: &'a M,
     running: Option<(&'a dyn Elastic<M::State>, M::State)>,
     limit: usize,
+    /// What a guess must exceed in probability.
+    least: f64,
     /// What the model was fed.
     fed: Vec<u32>,
     log_probs: Vec<f32>,
@@ -171,7 +216,9 @@ impl<M: SearchModel> Proposals for ModelProposals<'_, M> {
             self.fed.append(&mut new);
             let last = self.log_probs.len() - vocab;
             match greedy::most_probable(&self.log_probs[last..]) {
-                Some((token, _)) if can_go_on(token, vocab) => {
+                Some((token, log_prob))
+                    if can_go_on(token, vocab) && log_prob.exp() > self.least =>
+                {
                     proposal.push(token);
                     new.push(token);
                 }

@@ -43,8 +43,8 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use attentive_model::ModelError;
 use attentive_model::directory::{ModelDir, Tokenizers};
+use attentive_model::{ModelError, Shortlist};
 
 use crate::cpu::{Compute, CpuModel};
 use crate::engine::Engine;
@@ -156,8 +156,14 @@ impl<M: SearchModel> Translator<M> {
         Ok(Self { draft, ..self })
     }
 
-    /// As [`Translator::with_draft`], with a smaller model that was trained with the same tokenizers.
-    pub fn with_draft_model(self, directory: &ModelDir, compute: Compute) -> Result<Self> {
+    /// As [`Translator::with_draft`], with a smaller model that was trained with the same tokenizers, and the
+    /// shortlist of what it may guess, if there is one.
+    pub fn with_draft_model(
+        self,
+        directory: &ModelDir,
+        compute: Compute,
+        shortlist: Option<Arc<Shortlist>>,
+    ) -> Result<Self> {
         takes_drafts(&*self.model, &self.options)?;
         let (own, other) = (&self.tokenizers, &directory.tokenizers);
         for (side, own, other) in [
@@ -170,8 +176,12 @@ impl<M: SearchModel> Translator<M> {
             }
         }
         let model = CpuModel::open(directory, compute)?;
-        let limit = directory.config.position_limit();
-        self.with_draft(Arc::new(ModelDraft::new(model, limit)))
+        let mut draft = ModelDraft::new(model, directory.config.position_limit());
+        if let Some(shortlist) = shortlist {
+            shortlist.check(other)?;
+            draft = draft.with_shortlist(shortlist);
+        }
+        self.with_draft(Arc::new(draft))
     }
 
     /// The same translator on the threads of another engine, such as that of another model.

@@ -105,8 +105,8 @@ impl<'a> Queue<'a> {
     }
 }
 
-/// So many parts of a batch must be free before others join: sources are encoded faster together.
-const REFILL: usize = 4;
+/// One of so many parts of a batch must be free before others join: sources are encoded faster together.
+const REFILL: usize = 2;
 
 /// A thread takes at most this part of its share of the sentences that wait.
 const SHARES: usize = 2;

@@ -9,7 +9,9 @@ mod progress;
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use attentive_model::Shortlist;
 use attentive_runtime::search::SearchModel;
 use attentive_runtime::translator::{Translation, Translator, TranslatorOptions};
 use attentive_text::lines::is_blank;
@@ -61,6 +63,9 @@ pub struct TranslateArgs {
     /// translations sooner, where lines are translated one at a time; needs --beam 1
     #[arg(long, value_name = "MODEL", conflicts_with = "sample")]
     draft: Option<PathBuf>,
+    /// A file of `attentive shortlist` that says what the draft may propose: it then proposes sooner
+    #[arg(long, value_name = "FILE", requires = "draft")]
+    draft_shortlist: Option<PathBuf>,
     #[command(flatten)]
     device: DeviceArg,
     #[command(flatten)]
@@ -106,7 +111,9 @@ pub fn run(args: TranslateArgs, terminal: &Terminal) -> anyhow::Result<()> {
             let mut translator = choice.translator(compute, options)?;
             if let Some(draft) = &args.draft {
                 let draft = Choice::of(draft).open()?;
-                let drafted = translator.with_draft_model(&draft, compute.into());
+                let shortlist = args.draft_shortlist.as_ref().map(Shortlist::open);
+                let shortlist = shortlist.transpose()?.map(Arc::new);
+                let drafted = translator.with_draft_model(&draft, compute.into(), shortlist);
                 translator = drafted.map_err(named_usage)?;
             }
             answers.to(input, &translator)
