@@ -103,7 +103,7 @@ pub(super) fn add_weighted(
 
 /// `output = left right`, or added to it, of small matrices.
 ///
-/// Results are computed in whole tiles: of `output` there is room for rows rounded up to [`ROWS`] and columns
+/// Results may be computed in whole tiles: of `output` there is room for rows rounded up to [`ROWS`] and columns
 /// rounded up to [`LANES`], and the factors have as much.
 pub(super) struct Product<'a> {
     pub(super) left: Left<'a>,
@@ -126,104 +126,109 @@ pub(super) struct Left<'a> {
     pub(super) depth: usize,
 }
 
-/// Rows of the largest tile.
-pub(super) const ROWS: usize = 8;
+/// Rows of a tile.
+const ROWS: usize = 8;
 
 /// See [`Product`]. Every result is one sum in the order of the depth.
-#[inline(always)]
-pub(super) fn multiply(mut product: Product) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if super::simd::has_avx512() {
-            return tiles::<true, ROWS, 2>(&mut product);
-        }
-        if is_x86_feature_detected!("fma") {
-            return tiles::<true, 4, 1>(&mut product);
-        }
-    }
-    // Elsewhere than on x86 a fused product and sum is part of the baseline, or slow.
-    tiles::<{ cfg!(target_arch = "aarch64") }, 4, 1>(&mut product)
-}
-
-/// Covers the results with tiles of `M` rows and `P` vectors.
-#[inline(always)]
-fn tiles<const FUSED: bool, const M: usize, const P: usize>(product: &mut Product) {
-    let (rows, columns) = (
-        product.rows.next_multiple_of(M),
-        product.columns.next_multiple_of(LANES),
-    );
-    if product.depth == 0 || rows == 0 || columns == 0 {
-        return;
-    }
+///
+/// With AVX-512 by tiles of our own, which need no packing and are as fast as the processor; otherwise by the
+/// matrix library.
+pub(super) fn multiply(product: Product) {
+    let rows = product.rows.next_multiple_of(ROWS);
+    let columns = product.columns.next_multiple_of(LANES);
     let Left { values, row, depth } = product.left;
+    assert!(product.rows > 0 && product.columns > 0 && product.depth > 0);
     assert!((rows - 1) * row + (product.depth - 1) * depth < values.len());
     assert!((product.depth - 1) * product.right_step + columns <= product.right.len());
     assert!((rows - 1) * product.output_step + columns <= product.output.len());
-    let mut column = 0;
-    while column < columns {
-        let wide = columns - column >= P * LANES;
-        for first in (0..rows).step_by(M) {
-            // SAFETY: the assertions above.
-            unsafe {
-                if wide {
-                    tile::<FUSED, M, P>(product, first, column);
-                } else {
-                    tile::<FUSED, M, 1>(product, first, column);
-                }
-            }
-        }
-        column += if wide { P * LANES } else { LANES };
+    #[cfg(target_arch = "x86_64")]
+    if super::simd::has_avx512() {
+        // SAFETY: the features were just detected, and whole tiles lie within the slices.
+        return unsafe { tiles(product, rows, columns) };
+    }
+    // SAFETY: rows, columns and depth lie within the slices.
+    unsafe {
+        gemm::gemm(
+            product.rows,
+            product.columns,
+            product.depth,
+            product.output.as_mut_ptr(),
+            1,
+            product.output_step as isize,
+            product.add,
+            values.as_ptr(),
+            depth as isize,
+            row as isize,
+            product.right.as_ptr(),
+            1,
+            product.right_step as isize,
+            1.0f32,
+            1.0f32,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        );
     }
 }
 
-/// One tile, whose sums stay in registers.
+/// Covers the results with tiles of two vectors, or one at the end.
+///
+/// # Safety
+/// All rows and columns lie within the factors and the output.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn tiles(mut product: Product, rows: usize, columns: usize) {
+    for column in (0..columns).step_by(2 * LANES) {
+        for first in (0..rows).step_by(ROWS) {
+            // SAFETY: the caller vouches for it.
+            unsafe {
+                if columns - column > LANES {
+                    tile::<2>(&mut product, first, column);
+                } else {
+                    tile::<1>(&mut product, first, column);
+                }
+            }
+        }
+    }
+}
+
+/// One tile of `P` vectors, whose sums stay in registers.
 ///
 /// # Safety
 /// All of its rows and columns lie within the factors and the output.
-#[inline(always)]
-unsafe fn tile<const FUSED: bool, const M: usize, const P: usize>(
-    product: &mut Product,
-    first: usize,
-    column: usize,
-) {
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn tile<const P: usize>(product: &mut Product, first: usize, column: usize) {
+    use std::arch::x86_64::*;
     let Left { values, row, depth } = product.left;
-    let mut sums = [[[0.0f32; LANES]; P]; M];
+    let mut sums = [[_mm512_setzero_ps(); P]; ROWS];
     // SAFETY: the caller vouches for it.
     unsafe {
         let left = values.as_ptr().add(first * row);
         let right = product.right.as_ptr().add(column);
         for k in 0..product.depth {
-            let right = right.add(k * product.right_step).cast::<[f32; LANES]>();
+            let mut vectors = [_mm512_setzero_ps(); P];
+            for (p, vector) in vectors.iter_mut().enumerate() {
+                *vector = _mm512_loadu_ps(right.add(k * product.right_step + p * LANES));
+            }
             for (m, sums) in sums.iter_mut().enumerate() {
-                let factor = *left.add(m * row + k * depth);
-                for (p, sums) in sums.iter_mut().enumerate() {
-                    let right = &*right.add(p);
-                    for i in 0..LANES {
-                        sums[i] = if FUSED {
-                            factor.mul_add(right[i], sums[i])
-                        } else {
-                            factor * right[i] + sums[i]
-                        };
-                    }
+                let factor = _mm512_set1_ps(*left.add(m * row + k * depth));
+                for (sum, vector) in sums.iter_mut().zip(vectors) {
+                    *sum = _mm512_fmadd_ps(factor, vector, *sum);
                 }
             }
         }
-        let output = product
-            .output
-            .as_mut_ptr()
-            .add(first * product.output_step + column);
+        let output = product.output.as_mut_ptr();
         for (m, sums) in sums.iter().enumerate() {
-            for (p, sums) in sums.iter().enumerate() {
-                let output = &mut *output
-                    .add(m * product.output_step + p * LANES)
-                    .cast::<[f32; LANES]>();
-                for i in 0..LANES {
-                    output[i] = if product.add {
-                        output[i] + sums[i]
-                    } else {
-                        sums[i]
-                    };
-                }
+            for (p, sum) in sums.iter().enumerate() {
+                let place = output.add((first + m) * product.output_step + column + p * LANES);
+                let before = if product.add {
+                    _mm512_loadu_ps(place)
+                } else {
+                    _mm512_setzero_ps()
+                };
+                _mm512_storeu_ps(place, _mm512_add_ps(before, *sum));
             }
         }
     }
