@@ -15,11 +15,13 @@
 mod aligned;
 mod attend;
 mod buffers;
+mod cache;
 mod decoder;
 mod encoder;
 mod inspection;
 mod layers;
 mod load;
+mod matrices;
 mod matrix;
 mod pages;
 mod product;
@@ -115,7 +117,7 @@ impl CpuModel {
                 "a width of {widest} is too much for int8 (at most {most}); use f32"
             ));
         }
-        let network = load::network(&config, weights, compute, isa)?;
+        let network = load::network(&config, weights, compute, isa, dir.cache.as_deref())?;
         let heads = Heads::new(&config);
         Ok(Self {
             config,

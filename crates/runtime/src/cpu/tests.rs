@@ -4,7 +4,9 @@ use proptest::prelude::*;
 
 use super::aligned::Aligned;
 use super::attend::{Attend, Heads, LayerWeights};
-use super::matrix::{Bytes, Matrix, Plain, Quantized, padded, quantize};
+use super::matrix::{
+    Bytes, Floats, Int8, Matrix, Numbers, Plain, Quantized, pack, padded, quantize,
+};
 use super::pages::Pages;
 use super::product::Then;
 use super::rowwise::{LogSoftmax, Norm, Normalize};
@@ -50,7 +52,8 @@ fn product(isa: Isa, matrix: &Matrix, x: &[f32], k: usize, start: &[f32], then: 
 
 fn int8(plain: Plain<'_>, bias: &[f32], isa: Isa) -> Matrix {
     let (panels, scales) = quantize(plain);
-    Matrix::int8(plain.k, plain.n, Bytes::Own(panels), &scales, bias, isa)
+    let int8 = Int8::new(plain.k, Bytes::Own(panels), &scales, isa);
+    Matrix::new(plain.k, plain.n, Numbers::Int8(int8), bias)
 }
 
 proptest! {
@@ -63,7 +66,7 @@ proptest! {
         let (x, w, bias) = (numbers(m * k, seed), numbers(k * n, seed ^ 1), numbers(n, seed ^ 2));
         let start = numbers(m * n, seed ^ 3);
         let values = little_endian(&w);
-        let matrix = Matrix::f32(Plain { values: &values, k, n, transposed }, &bias);
+        let matrix = Matrix::new(k, n, Numbers::F32(Floats::Own(pack(Plain { values: &values, k, n, transposed }))), &bias);
         for isa in Isa::available() {
             for then in [Then::Store, Then::Relu, Then::Add] {
                 let found = product(isa, &matrix, &x, k, &start, then);
