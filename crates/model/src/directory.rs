@@ -32,6 +32,9 @@ pub struct ModelDir {
     pub config: TransformerConfig,
     /// The tokenizers of both languages.
     pub tokenizers: Tokenizers,
+    /// A folder in which whoever computes with the model may keep its weights in a form that loads faster.
+    /// Nothing, unless somebody says so.
+    pub cache: Option<PathBuf>,
     weights: WeightsFile,
 }
 
@@ -108,6 +111,7 @@ impl ModelDir {
             path,
             config,
             tokenizers,
+            cache: None,
             weights,
         })
     }

@@ -5,11 +5,12 @@
 //! copy; a file that is part of the program is in memory already. Written by `attentive-train`
 //! (checkpoints), read by whatever builds a model.
 
-use std::collections::BTreeSet;
-use std::fs::File;
+use std::collections::{BTreeSet, HashMap};
+use std::fs::{self, File};
 use std::io::Write;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use memmap2::Mmap;
 use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo};
@@ -22,6 +23,8 @@ use crate::error::{ModelError, Result};
 pub struct Weights {
     path: PathBuf,
     file: Contents,
+    /// What the system says about the file that is mapped.
+    about: Option<fs::Metadata>,
     metadata: Metadata,
     /// Where the values begin, behind the header.
     data_start: usize,
@@ -35,7 +38,9 @@ impl Weights {
         // SAFETY: the map is only sound while nobody shortens the file in place. We never do:
         // `write` replaces files by renaming, which leaves mapped ones as they are.
         let map = unsafe { Mmap::map(&file) }.map_err(ModelError::io("map", path))?;
-        Self::read(path, Contents::Mapped(map))
+        let mut weights = Self::read(path, Contents::Mapped(map))?;
+        weights.about = file.metadata().ok();
+        Ok(weights)
     }
 
     /// As [`Weights::open`], for a file that is part of the program; errors call it `name`.
@@ -52,6 +57,7 @@ impl Weights {
         Ok(Self {
             path: path.to_path_buf(),
             file,
+            about: None,
             metadata,
             data_start: LENGTH_BYTES + header,
         })
@@ -60,6 +66,26 @@ impl Weights {
     /// The file this was opened from.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What tells this file from others, and from what was or will be under its name: path, size, time of the
+    /// last change, and on Unix the number of the file. Nothing for a part of the program.
+    pub fn identity(&self) -> Option<String> {
+        let about = self.about.as_ref()?;
+        let path = std::path::absolute(&self.path).ok()?;
+        let modified = about.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        #[cfg(unix)]
+        let number = std::os::unix::fs::MetadataExt::ino(about);
+        #[cfg(not(unix))]
+        let number = 0;
+        let (size, nanoseconds) = (about.len(), modified.as_nanos());
+        Some(format!("{size} {nanoseconds} {number} {}", path.display()))
+    }
+
+    /// The note that [`Weights::write_noted`] left in the file.
+    pub fn note(&self) -> Option<&str> {
+        let notes = self.metadata.metadata().as_ref()?;
+        notes.get(NOTE).map(String::as_str)
     }
 
     /// The tensors' names in the order of the file.
@@ -103,13 +129,14 @@ impl Weights {
         &self.file[place]
     }
 
-    /// Gives the memory of a mapped file back to the system; reading again reads from the file.
-    pub fn release(&self) {
+    /// Gives the memory of a mapped part of the file back to the system; reading again reads from the file.
+    pub fn release(&self, place: Range<usize>) {
         // SAFETY: the map is of a file and never written to, so that nothing is lost. Where the advice
         // is not followed, the memory is merely not given back.
         #[cfg(unix)]
         if let Contents::Mapped(map) = &self.file {
-            let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+            let advice = memmap2::UncheckedAdvice::DontNeed;
+            let _ = unsafe { map.unchecked_advise_range(advice, place.start, place.len()) };
         }
     }
 
@@ -166,10 +193,20 @@ impl Weights {
         path: impl AsRef<Path>,
         tensors: impl IntoIterator<Item = TensorRef<'a>>,
     ) -> Result<()> {
-        let path = path.as_ref();
-        let tensors: Vec<_> = tensors.into_iter().collect();
-        let header = header(path, &tensors)?;
+        Self::write_file(path.as_ref(), None, tensors.into_iter().collect())
+    }
 
+    /// As [`Weights::write_mixed`], with a note that says something about the whole.
+    pub fn write_noted<'a>(
+        path: impl AsRef<Path>,
+        note: &str,
+        tensors: impl IntoIterator<Item = TensorRef<'a>>,
+    ) -> Result<()> {
+        Self::write_file(path.as_ref(), Some(note), tensors.into_iter().collect())
+    }
+
+    fn write_file(path: &Path, note: Option<&str>, tensors: Vec<TensorRef<'_>>) -> Result<()> {
+        let header = header(path, note, &tensors)?;
         write_all(path, &header, &tensors).map_err(ModelError::io("write", path))
     }
 }
@@ -194,6 +231,9 @@ impl Deref for Contents {
 
 /// The header's own length stands before it as a little-endian u64.
 const LENGTH_BYTES: usize = size_of::<u64>();
+
+/// The note's key among what the format calls metadata.
+const NOTE: &str = "note";
 
 /// Values begin on a cache line, for the sake of those who compute with them where they are mapped.
 const ALIGNMENT: usize = 64;
@@ -227,7 +267,7 @@ impl Values<'_> {
 }
 
 /// The JSON header, padded with spaces so that the values behind it are aligned.
-fn header(path: &Path, tensors: &[TensorRef<'_>]) -> Result<Vec<u8>> {
+fn header(path: &Path, note: Option<&str>, tensors: &[TensorRef<'_>]) -> Result<Vec<u8>> {
     let mut seen = BTreeSet::new();
     let mut infos = Vec::with_capacity(tensors.len());
     let mut offset = 0;
@@ -260,7 +300,8 @@ fn header(path: &Path, tensors: &[TensorRef<'_>]) -> Result<Vec<u8>> {
         path: path.to_path_buf(),
         reason,
     };
-    let metadata = Metadata::new(None, infos).map_err(|error| damaged(error.to_string()))?;
+    let notes = note.map(|note| HashMap::from([(NOTE.to_string(), note.to_string())]));
+    let metadata = Metadata::new(notes, infos).map_err(|error| damaged(error.to_string()))?;
     let mut header = serde_json::to_vec(&metadata).map_err(|error| damaged(error.to_string()))?;
     let whole = (LENGTH_BYTES + header.len()).next_multiple_of(ALIGNMENT);
     header.resize(whole - LENGTH_BYTES, b' ');
@@ -273,9 +314,15 @@ fn write_all(path: &Path, header: &[u8], tensors: &[TensorRef<'_>]) -> std::io::
     file.write_all(header)?;
     for (_, _, values) in tensors {
         match values {
-            Values::F32(values) => values
-                .iter()
-                .try_for_each(|v| file.write_all(&v.to_le_bytes()))?,
+            Values::F32(values) => {
+                let mut bytes = [[0; 4]; 4096];
+                for values in values.chunks(bytes.len()) {
+                    for (bytes, value) in bytes.iter_mut().zip(values) {
+                        *bytes = value.to_le_bytes();
+                    }
+                    file.write_all(bytes[..values.len()].as_flattened())?;
+                }
+            }
             Values::I8(values) => values
                 .iter()
                 .try_for_each(|v| file.write_all(&v.to_le_bytes()))?,
@@ -286,8 +333,6 @@ fn write_all(path: &Path, header: &[u8], tensors: &[TensorRef<'_>]) -> std::io::
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     type F32Tensor<'a> = (&'a str, &'a [usize], &'a [f32]);
@@ -337,12 +382,40 @@ mod tests {
             bytes.as_ptr_range().end,
             "nothing was copied"
         );
-        weights.release();
+        weights.release(0..bytes.len());
         assert!(weights.tensor("z.weight").is_ok());
 
         let cut = Weights::from_static("built-in x", &bytes[..bytes.len() - 1]);
         let message = cut.expect_err("a cut file").to_string();
         assert!(message.starts_with("built-in x is damaged"), "{message}");
+    }
+
+    #[test]
+    fn a_note_is_read_back_and_a_file_without_one_has_none() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let plain = Weights::open(written(dir.path())).expect("the file just written");
+        assert_eq!(plain.note(), None);
+        let path = dir.path().join("noted.safetensors");
+        let many: Vec<f32> = (0..10_000).map(|i| i as f32).collect();
+        let tensors = [("many", &[100, 100][..], Values::F32(&many))];
+        Weights::write_noted(&path, "made of \"x\"", tensors).expect("a writable directory");
+        let weights = Weights::open(&path).expect("the file just written");
+        assert_eq!(weights.note(), Some("made of \"x\""));
+        assert_eq!(weights.names(), ["many"]);
+        assert_eq!(weights.tensor("many").expect("present").1, many);
+    }
+
+    #[test]
+    fn a_file_has_another_identity_after_it_was_written_again() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let open = || Weights::open(dir.path().join("model.safetensors")).expect("just written");
+        written(dir.path());
+        let (first, again) = (open(), open());
+        assert!(first.identity().is_some());
+        assert_eq!(first.identity(), again.identity());
+        written(dir.path());
+        assert_ne!(first.identity(), open().identity());
+        assert_eq!(first.identity(), again.identity(), "that of what is mapped");
     }
 
     #[test]

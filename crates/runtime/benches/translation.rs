@@ -130,7 +130,9 @@ impl Server {
         let start = memory_kib("VmRSS");
         // The tokenizer by itself, as other software has none.
         let clock = Instant::now();
-        let directory = ModelDir::open(model)?;
+        let mut directory = ModelDir::open(model)?;
+        // As in the binary, but only if the variable names a folder.
+        directory.cache = std::env::var_os("ATTENTIVE_CACHE").map(Into::into);
         let tokenizer_seconds = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
         let network = CpuModel::open(&directory, compute)?;

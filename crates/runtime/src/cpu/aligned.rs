@@ -28,14 +28,14 @@ struct Line([u8; 64]);
 impl<T: Plain> Aligned<T> {
     /// `len` zeros.
     pub fn zeros(len: usize) -> Self {
-        let mut new = Self {
-            lines: Vec::new(),
-            len: 0,
-            used: 0,
+        let lines = Box::new_zeroed_slice((len * size_of::<T>()).div_ceil(64));
+        Self {
+            // SAFETY: zeros are a line. The system's own zeros are used where they are, and not written again.
+            lines: unsafe { lines.assume_init() }.into_vec(),
+            len,
+            used: len,
             kind: PhantomData,
-        };
-        new.grow(len);
-        new
+        }
     }
 
     /// Makes room for at least `len` numbers; new ones are zero.

@@ -1,22 +1,25 @@
 //! The weights of a model directory as the layers that [`super::encoder`] and [`super::decoder`] run.
 //!
-//! f32 is packed; int8 is used where the file is mapped, or made from f32. Every tensor's shape is checked
-//! against the schema ([`attentive_model::tensors`]).
+//! Every tensor's shape is checked against the schema ([`attentive_model::tensors`]). Neighbors: the weights of
+//! the matrices come from [`super::matrices`], or in f32 from [`super::cache`].
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
-use attentive_model::ModelError;
 use attentive_model::config::{ModelConfig, NormPlacement, PositionKind, TransformerConfig, Tying};
 use attentive_model::tensors::{Role, TensorSpec};
 use attentive_model::weights::Weights;
 
 use super::Compute;
-use super::matrix::{Bytes, Matrix, Plain, packed_len, padded, quantize};
+use super::cache;
+use super::matrices::WeightsFile;
+use super::matrix::{Matrix, Numbers, Plain, padded};
 use super::rowwise::Norm;
 use super::simd::{Isa, LANES};
-use crate::error::{Result, RuntimeError};
+use crate::error::Result;
 
 /// All layers of a Transformer.
 #[derive(Debug)]
@@ -68,64 +71,80 @@ pub(crate) struct FeedForward {
 #[derive(Debug, Clone)]
 pub(crate) enum Table {
     /// Rows of little-endian f32 in the mapped file.
-    F32(Arc<Weights>, Range<usize>),
-    /// The outputs of an int8 matrix.
-    Int8(Arc<Matrix>),
+    Rows(Arc<Weights>, Range<usize>),
+    /// The outputs of a matrix.
+    Outputs(Arc<Matrix>),
 }
 
 impl Table {
     /// Adds row `index`, times `factor`, to `out`.
     pub fn add_row(&self, index: usize, factor: f32, out: &mut [f32]) {
         match self {
-            Self::F32(weights, place) => {
+            Self::Rows(weights, place) => {
                 let rows = weights.bytes(place.clone()).as_chunks().0;
                 let row = &rows[index * out.len()..][..out.len()];
                 for (out, value) in out.iter_mut().zip(row) {
                     *out += f32::from_le_bytes(*value) * factor;
                 }
             }
-            Self::Int8(matrix) => matrix.add_output(index, factor, out),
+            Self::Outputs(matrix) => matrix.add_output(index, factor, out),
         }
     }
 
     /// The last row's number; for positions, which repeat it beyond.
     pub fn last_row(&self, width: usize) -> usize {
         match self {
-            Self::F32(_, place) => place.len() / (4 * width) - 1,
-            Self::Int8(matrix) => matrix.outputs() - 1,
+            Self::Rows(_, place) => place.len() / (4 * width) - 1,
+            Self::Outputs(matrix) => matrix.outputs() - 1,
         }
     }
 }
 
-/// Reads all layers; `compute` must have been decided ([`Compute::Auto`] means f32 here).
+/// Reads all layers; `compute` must have been decided ([`Compute::Auto`] means f32 here). Packed f32 is
+/// taken from the folder `cache`, or kept there for the next time.
 pub(crate) fn network(
     config: &TransformerConfig,
     weights: Weights,
     compute: Compute,
     isa: Isa,
+    cache: Option<&Path>,
 ) -> Result<Network> {
-    let tensors = config.tensors().into_iter();
-    let reader = Reader {
-        tensors: tensors.map(|spec| (spec.name.clone(), spec)).collect(),
-        norm_epsilon: config.norm_epsilon as f32,
+    let file = WeightsFile {
         stored_int8: weights.is_int8(),
         weights: Arc::new(weights),
         compute,
         isa,
     };
+    let tensors = config.tensors();
+    let matrices = tensors.iter().filter(|spec| match spec.role {
+        Role::Linear | Role::Projection => true,
+        // In f32 a table that is nothing else is read where it is mapped.
+        Role::Embedding => {
+            compute == Compute::Int8 || config.tying != Tying::None && spec.name == TARGET
+        }
+        Role::Positions | Role::Norm | Role::Bias => false,
+    });
+    let matrices: Vec<_> = matrices.collect();
+    let numbers = match cache {
+        Some(folder) if compute != Compute::Int8 => cache::numbers(folder, &file, &matrices)?,
+        _ => file.numbers(&matrices)?,
+    };
+    let tensors = tensors.into_iter().map(|spec| (spec.name.clone(), spec));
+    let reader = Reader {
+        tensors: tensors.collect(),
+        norm_epsilon: config.norm_epsilon as f32,
+        numbers: numbers.into(),
+        file,
+    };
     let bias = reader.vector("embeddings.projection_bias")?;
-    let target_name = "embeddings.target.weight";
     let (projection, target) = match config.tying {
         Tying::None => {
             let projection = reader.matrix("embeddings.projection", &bias)?;
-            (Arc::new(projection), reader.table(target_name)?)
+            (Arc::new(projection), reader.table(TARGET)?)
         }
         Tying::Output | Tying::All => {
-            let projection = Arc::new(reader.matrix(target_name, &bias)?);
-            let table = match compute {
-                Compute::Int8 => Table::Int8(projection.clone()),
-                Compute::F32 | Compute::Auto => reader.table(target_name)?,
-            };
+            let projection = Arc::new(reader.matrix(TARGET, &bias)?);
+            let table = Table::Outputs(projection.clone());
             (projection, table)
         }
     };
@@ -144,7 +163,7 @@ pub(crate) fn network(
         NormPlacement::Pre => reader.norm(&format!("{side}.final_norm")).map(Some),
         NormPlacement::Post => Ok(None),
     };
-    let network = Network {
+    Ok(Network {
         source,
         target,
         source_positions: positions("source")?,
@@ -158,22 +177,18 @@ pub(crate) fn network(
             .collect::<Result<_>>()?,
         encoder_norm: final_norm("encoder")?,
         decoder_norm: final_norm("decoder")?,
-    };
-    if !reader.stored_int8 {
-        // Everything was packed; of the file only rows of tables are needed again.
-        reader.weights.release();
-    }
-    Ok(network)
+    })
 }
 
+const TARGET: &str = "embeddings.target.weight";
+
 struct Reader {
+    file: WeightsFile,
     /// The schema of the model, by name.
     tensors: HashMap<String, TensorSpec>,
+    /// The weights of all matrices; whoever needs one takes it.
+    numbers: RefCell<HashMap<String, Numbers>>,
     norm_epsilon: f32,
-    weights: Arc<Weights>,
-    stored_int8: bool,
-    compute: Compute,
-    isa: Isa,
 }
 
 impl Reader {
@@ -233,74 +248,40 @@ impl Reader {
     }
 
     fn matrix(&self, name: &str, bias: &[f32]) -> Result<Matrix> {
-        let spec = self.spec(name)?;
-        let Some(layout) = MatrixLayout::of(spec) else {
-            return Err(self.damaged(format!("tensor `{name}` is not a matrix")));
-        };
-        let MatrixLayout { k, n, .. } = layout;
-        if self.stored_int8 {
-            let place = self.weights.i8_place(name, &packed_shape(k, n))?;
-            debug_assert_eq!(place.len(), packed_len(k, n));
-            let scale = self.weights.f32_place(&scale_name(name), &[n])?;
-            let panels = Bytes::Mapped(self.weights.clone(), place);
-            if panels.get().contains(&i8::MIN) {
-                let reason = format!("tensor `{name}` holds -128, which is never written");
-                return Err(self.damaged(reason));
-            }
-            return Ok(Matrix::int8(
-                k,
-                n,
-                panels,
-                &self.floats(scale),
-                bias,
-                self.isa,
-            ));
-        }
-        let plain = plain(&self.weights, spec, layout)?;
-        Ok(match self.compute {
-            Compute::F32 | Compute::Auto => Matrix::f32(plain, bias),
-            Compute::Int8 => {
-                let (panels, scales) = quantize(plain);
-                Matrix::int8(k, n, Bytes::Own(panels), &scales, bias, self.isa)
-            }
-        })
+        let MatrixLayout { k, n, .. } = self.file.layout(self.spec(name)?)?;
+        let numbers = self.numbers.borrow_mut().remove(name);
+        let numbers = numbers.ok_or_else(|| self.file.damaged(format!("`{name}` is no matrix")))?;
+        Ok(Matrix::new(k, n, numbers, bias))
     }
 
     /// A table of token vectors.
     fn table(&self, name: &str) -> Result<Table> {
-        match self.compute {
+        match self.file.compute {
             Compute::F32 | Compute::Auto => self.table_f32(name),
             Compute::Int8 => {
                 let bias = vec![0.0; self.spec(name)?.shape[0]];
-                Ok(Table::Int8(Arc::new(self.matrix(name, &bias)?)))
+                Ok(Table::Outputs(Arc::new(self.matrix(name, &bias)?)))
             }
         }
     }
 
     fn table_f32(&self, name: &str) -> Result<Table> {
-        let place = self.weights.f32_place(name, &self.spec(name)?.shape)?;
-        Ok(Table::F32(self.weights.clone(), place))
+        let place = self.file.weights.f32_place(name, &self.spec(name)?.shape)?;
+        Ok(Table::Rows(self.file.weights.clone(), place))
     }
 
     fn vector(&self, name: &str) -> Result<Vec<f32>> {
-        let place = self.weights.f32_place(name, &self.spec(name)?.shape)?;
-        Ok(self.floats(place))
-    }
-
-    fn floats(&self, place: Range<usize>) -> Vec<f32> {
-        let values = self.weights.bytes(place).as_chunks().0.iter();
-        values.map(|&value| f32::from_le_bytes(value)).collect()
+        let place = self.file.weights.f32_place(name, &self.spec(name)?.shape)?;
+        Ok(self.file.floats(place))
     }
 
     /// The tensor's entry in the schema.
     fn spec(&self, name: &str) -> Result<&TensorSpec> {
         let spec = self.tensors.get(name);
-        spec.ok_or_else(|| self.damaged(format!("the model has no tensor `{name}`")))
-    }
-
-    fn damaged(&self, reason: String) -> RuntimeError {
-        let path = self.weights.path().to_path_buf();
-        ModelError::DamagedWeights { path, reason }.into()
+        spec.ok_or_else(|| {
+            self.file
+                .damaged(format!("the model has no tensor `{name}`"))
+        })
     }
 }
 

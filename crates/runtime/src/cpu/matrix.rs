@@ -1,8 +1,9 @@
 //! Weight matrices, packed for [`super::product`]: f32, or int8 with a scale for each output.
 //!
 //! Packed f32 is `[n / 16, k, 16]`, packed int8 `[n / 16, k / 4, 16, 4]`, with zeros where `n` and `k` end
-//! earlier. The int8 form is what [`super::quantize`] writes into files, so that it is used where the
-//! file is mapped, without a copy. Neighbors: [`super::load`] makes these from a weights file.
+//! earlier. The int8 form is what [`super::quantize`] writes into files, the f32 form what [`super::cache`] keeps,
+//! so that they are used where the file is mapped, without a copy. (f32 where a model's own file is mapped, row
+//! by row, was measured to translate a fifth slower.) Neighbors: [`super::load`] makes these from a weights file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,10 +23,19 @@ pub(crate) struct Matrix {
     numbers: Numbers,
 }
 
+/// The weights of a matrix, packed.
 #[derive(Debug)]
-enum Numbers {
-    F32(Aligned<f32>),
+pub(crate) enum Numbers {
+    F32(Floats),
     Int8(Int8),
+}
+
+/// Numbers of our own, or where a file is mapped.
+#[derive(Debug)]
+pub(crate) enum Floats {
+    Own(Aligned<f32>),
+    /// Only what [`Floats::mapped`] has checked.
+    Mapped(Arc<Weights>, Range<usize>),
 }
 
 /// Packed bytes and what they mean.
@@ -79,52 +89,13 @@ impl Quantized {
 }
 
 impl Matrix {
-    pub fn f32(plain: Plain<'_>, bias: &[f32]) -> Self {
-        let Plain { k, n, .. } = plain;
-        let mut panels = Aligned::zeros(n.next_multiple_of(LANES) * k);
-        for (panel, out) in panels.chunks_exact_mut(LANES * k).enumerate() {
-            let first = panel * LANES;
-            let width = LANES.min(n - first);
-            if plain.transposed {
-                for lane in 0..width {
-                    let row = &plain.values[(first + lane) * k..][..k];
-                    for (out, value) in out.iter_mut().skip(lane).step_by(LANES).zip(row) {
-                        *out = f32::from_le_bytes(*value);
-                    }
-                }
-            } else {
-                for (i, out) in out.chunks_exact_mut(LANES).enumerate() {
-                    let row = &plain.values[i * n + first..][..width];
-                    for (out, value) in out.iter_mut().zip(row) {
-                        *out = f32::from_le_bytes(*value);
-                    }
-                }
-            }
-        }
+    /// Numbers of a matrix with `k` inputs and `n` outputs, and its bias.
+    pub fn new(k: usize, n: usize, numbers: Numbers, bias: &[f32]) -> Self {
         Self {
             k,
             n,
             bias: padded(bias),
-            numbers: Numbers::F32(panels),
-        }
-    }
-
-    /// Packed bytes as [`quantize`] makes them.
-    pub fn int8(k: usize, n: usize, panels: Bytes, scales: &[f32], bias: &[f32], isa: Isa) -> Self {
-        let start = sums(panels.get(), k)
-            .into_iter()
-            .map(|sum| -isa.offset() * sum)
-            .collect();
-        let int8 = Int8 {
-            panels,
-            scales: padded(scales),
-            start,
-        };
-        Self {
-            k,
-            n,
-            bias: padded(bias),
-            numbers: Numbers::Int8(int8),
+            numbers,
         }
     }
 
@@ -185,7 +156,7 @@ impl Matrix {
                 a_stride,
                 rows,
                 k: self.k,
-                b: panels.as_ptr(),
+                b: panels.get().as_ptr(),
                 b_stride: LANES,
                 panel_stride: self.k * LANES,
                 bias,
@@ -244,7 +215,7 @@ impl Matrix {
             unreachable!("asked for f32 of an int8 matrix");
         };
         assert!(output < self.n && to.len() == self.k);
-        let panel = &panels[output / LANES * self.k * LANES + output % LANES..];
+        let panel = &panels.get()[output / LANES * self.k * LANES + output % LANES..];
         for (to, weight) in to.iter_mut().zip(panel.iter().step_by(LANES)) {
             *to = *weight;
         }
@@ -262,12 +233,20 @@ impl Matrix {
         }
     }
 
-    /// Adds the weights of one output, times `factor`, to `out`: a row of an int8 embedding.
+    /// Adds the weights of one output, times `factor`, to `out`: a row of an embedding.
     pub fn add_output(&self, output: usize, factor: f32, out: &mut [f32]) {
-        let Numbers::Int8(Int8 { panels, scales, .. }) = &self.numbers else {
-            unreachable!("f32 tables are read where they are mapped");
-        };
         assert!(output < self.n && out.len() == self.k);
+        let Int8 { panels, scales, .. } = match &self.numbers {
+            Numbers::F32(panels) => {
+                let first = output / LANES * self.k * LANES + output % LANES;
+                let panel = &panels.get()[first..];
+                for (out, weight) in out.iter_mut().zip(panel.iter().step_by(LANES)) {
+                    *out += weight * factor;
+                }
+                return;
+            }
+            Numbers::Int8(int8) => int8,
+        };
         let factor = factor * scales[output];
         let panels = &panels.get()[packed_place(self.k, 0, output)..];
         for (out, weights) in out.chunks_mut(4).zip(panels.chunks(4 * LANES)) {
@@ -289,6 +268,80 @@ impl Bytes {
             }
         }
     }
+}
+
+impl Floats {
+    /// The numbers at `place`, if they can be computed with there.
+    pub fn mapped(weights: &Arc<Weights>, place: Range<usize>) -> Option<Self> {
+        let bytes = weights.bytes(place.clone());
+        let aligned = bytes.as_ptr().cast::<f32>().is_aligned();
+        (aligned && cfg!(target_endian = "little")).then(|| Self::Mapped(weights.clone(), place))
+    }
+
+    pub fn get(&self) -> &[f32] {
+        match self {
+            Self::Own(numbers) => numbers,
+            Self::Mapped(weights, place) => {
+                let bytes = weights.bytes(place.clone());
+                // SAFETY: they are aligned, and any four bytes are a number.
+                unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / 4) }
+            }
+        }
+    }
+}
+
+impl Int8 {
+    /// Packed bytes as [`quantize`] makes them.
+    pub fn new(k: usize, panels: Bytes, scales: &[f32], isa: Isa) -> Self {
+        let start = sums(panels.get(), k)
+            .into_iter()
+            .map(|sum| -isa.offset() * sum)
+            .collect();
+        Self {
+            panels,
+            scales: padded(scales),
+            start,
+        }
+    }
+}
+
+/// The panels of an f32 matrix.
+///
+/// Done in blocks of a panel that are a page of memory, so that one is filled while it is in the nearest cache.
+pub(crate) fn pack(plain: Plain<'_>) -> Aligned<f32> {
+    const BLOCK: usize = 64;
+    let Plain { values, k, n, .. } = plain;
+    let mut panels = Aligned::zeros(n.next_multiple_of(LANES) * k);
+    if plain.transposed {
+        for (out, rows) in panels.chunks_mut(LANES * k).zip(values.chunks(LANES * k)) {
+            for (block, out) in out.chunks_mut(BLOCK * LANES).enumerate() {
+                for (lane, row) in rows.chunks_exact(k).enumerate() {
+                    let row = &row[block * BLOCK..];
+                    for (out, value) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(row) {
+                        out[lane] = f32::from_le_bytes(*value);
+                    }
+                }
+            }
+        }
+    } else {
+        for (block, rows) in values.chunks(BLOCK * n).enumerate() {
+            for (panel, out) in panels.chunks_mut(LANES * k).enumerate() {
+                let out = out[block * BLOCK * LANES..].as_chunks_mut::<LANES>().0;
+                for (out, row) in out.iter_mut().zip(rows.chunks_exact(n)) {
+                    let row = &row[panel * LANES..];
+                    match row.first_chunk() {
+                        Some(row) => *out = row.map(f32::from_le_bytes),
+                        None => {
+                            for (out, value) in out.iter_mut().zip(row) {
+                                *out = f32::from_le_bytes(*value);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    panels
 }
 
 /// Length of packed int8.

@@ -15,12 +15,14 @@
 mod aligned;
 mod attend;
 mod buffers;
+mod cache;
 mod candidates;
 mod decoder;
 mod encoder;
 mod inspection;
 mod layers;
 mod load;
+mod matrices;
 mod matrix;
 mod pages;
 mod product;
@@ -121,7 +123,7 @@ impl CpuModel {
                 "a width of {widest} is too much for int8 (at most {most}); use f32"
             ));
         }
-        let network = load::network(&config, weights, compute, isa)?;
+        let network = load::network(&config, weights, compute, isa, dir.cache.as_deref())?;
         let heads = Heads::new(&config);
         Ok(Self {
             config,

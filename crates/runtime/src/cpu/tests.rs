@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use super::aligned::Aligned;
 use super::attend::{Attend, Heads, LayerWeights};
 use super::candidates::{ByToken, Candidates, Logits};
-use super::matrix::{Bytes, Matrix, Plain, Quantized, padded, quantize};
+use super::matrix::{
+    Bytes, Floats, Int8, Matrix, Numbers, Plain, Quantized, pack, padded, quantize,
+};
 use super::pages::Pages;
 use super::product::Then;
 use super::rowwise::{LogSoftmax, Norm, Normalize};
@@ -50,9 +52,15 @@ fn product(isa: Isa, matrix: &Matrix, x: &[f32], k: usize, start: &[f32], then: 
     out
 }
 
+fn f32(plain: Plain<'_>, bias: &[f32]) -> Matrix {
+    let numbers = Numbers::F32(Floats::Own(pack(plain)));
+    Matrix::new(plain.k, plain.n, numbers, bias)
+}
+
 fn int8(plain: Plain<'_>, bias: &[f32], isa: Isa) -> Matrix {
     let (panels, scales) = quantize(plain);
-    Matrix::int8(plain.k, plain.n, Bytes::Own(panels), &scales, bias, isa)
+    let int8 = Int8::new(plain.k, Bytes::Own(panels), &scales, isa);
+    Matrix::new(plain.k, plain.n, Numbers::Int8(int8), bias)
 }
 
 proptest! {
@@ -65,7 +73,7 @@ proptest! {
         let (x, w, bias) = (numbers(m * k, seed), numbers(k * n, seed ^ 1), numbers(n, seed ^ 2));
         let start = numbers(m * n, seed ^ 3);
         let values = little_endian(&w);
-        let matrix = Matrix::f32(Plain { values: &values, k, n, transposed }, &bias);
+        let matrix = f32(Plain { values: &values, k, n, transposed }, &bias);
         for isa in Isa::available() {
             for then in [Then::Store, Then::Relu, Then::Add] {
                 let found = product(isa, &matrix, &x, k, &start, then);
@@ -94,7 +102,7 @@ proptest! {
         let values = little_endian(&w);
         let plain = Plain { values: &values, k, n, transposed: true };
         for isa in Isa::available() {
-            let matrix = if eight_bits { int8(plain, &bias, isa) } else { Matrix::f32(plain, &bias) };
+            let matrix = if eight_bits { int8(plain, &bias, isa) } else { f32(plain, &bias) };
             let mut expected = product(isa, &matrix, &x, k, &vec![0.0; m * n], Then::Store);
             isa.run(LogSoftmax { rows: &mut expected, width: n });
             let candidates: Vec<u32> = (0..n as u32).step_by(some).collect();
@@ -159,7 +167,7 @@ proptest! {
         let plain = Plain { values: &values, k, n, transposed: false };
         let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
         for isa in Isa::available() {
-            for matrix in [Matrix::f32(plain, &bias), int8(plain, &bias, isa)] {
+            for matrix in [f32(plain, &bias), int8(plain, &bias, isa)] {
                 for then in [Then::Store, Then::Relu, Then::Add] {
                     let all = product(isa, &matrix, &x, k, &start, then);
                     for row in 0..m {

@@ -12,6 +12,9 @@ use regex::Regex;
 
 /// The first thing at or after `from` that is to be kept.
 pub(super) fn next(text: &str, from: usize) -> Option<Range<usize>> {
+    if is_plain(&text[from..]) {
+        return None;
+    }
     let mut at = from;
     while let Some(found) = ALL.captures_at(text, at) {
         // Exactly one of the groups took part in the match.
@@ -25,6 +28,27 @@ pub(super) fn next(text: &str, from: usize) -> Option<Range<usize>> {
         at = after_first_char(text, hit.start());
     }
     None
+}
+
+/// Whether a text has only letters of European languages and the punctuation of sentences, in which no kind can
+/// be found. Most texts are like this, and compiling the patterns takes longer than translating a short one.
+fn is_plain(text: &str) -> bool {
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let plain = match c {
+            'A'..='Z' | 'a'..='z' | '\u{C0}'..='\u{24F}' => true,
+            ' ' | ',' | '!' | '?' | '\'' | '"' | '(' | ')' | '-' => true,
+            '–' | '—' | '‘' | '’' | '‚' | '“' | '”' | '„' | '…' | '«' | '»' => {
+                true
+            }
+            '.' => chars.peek().is_none_or(|next| next.is_whitespace()),
+            _ => false,
+        };
+        if !plain {
+            return false;
+        }
+    }
+    true
 }
 
 /// One kind of thing: its pattern, and what a regular expression cannot say about it.
@@ -269,4 +293,40 @@ fn phone_number(found: &str) -> Option<usize> {
 
 fn after_first_char(text: &str, at: usize) -> usize {
     at + text[at..].chars().next().map_or(1, char::len_utf8)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn sentences_are_plain_and_what_is_kept_is_not() {
+        for plain in ["", "Guten Morgen.", "„Ça va?“ (Él dijo no) – So…"] {
+            assert!(is_plain(plain), "{plain}");
+        }
+        for kept in [
+            "siehe a.de",
+            "um 8",
+            "x@y",
+            "Ⓜ",
+            "©\u{FE0F}",
+            "www.x",
+            "a/b",
+        ] {
+            assert!(!is_plain(kept), "{kept}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(5_000))]
+
+        #[test]
+        fn no_pattern_matches_a_plain_text(
+            text in r#"([A-Za-zäßéÀ-ɏ ,!?'"()\-–—‘’‚“”„…«»\n]|\.|www\.|localhost|de|mailto|\PC){0,12}"#,
+        ) {
+            prop_assert!(!is_plain(&text) || !ALL.is_match(&text), "{text:?}");
+        }
+    }
 }
