@@ -80,7 +80,7 @@ pub(crate) struct Attend<'a> {
     pub len: usize,
     pub out: *mut f32,
     pub out_stride: usize,
-    /// Room for `rows` times `len` rounded up to a whole vector.
+    /// Room for `rows` times `len` rounded up to a whole vector, and better for every head's.
     pub scores: &'a mut [f32],
     /// Where the weights go if they are wanted, and which of its queries the first row is.
     pub weights: Option<(&'a mut LayerWeights, usize)>,
@@ -144,60 +144,71 @@ impl Work for Attend<'_> {
         let blocks = width / LANES;
         assert!(self.scores.len() >= self.rows * width && self.pages.len() >= blocks);
         let factor = 1.0 / (head_dim as f32).sqrt();
-        for head in 0..heads {
-            let in_page = head / (heads / kv_heads) * self.heads.head_page();
-            let values = in_page + LANES * self.heads.row_width();
-            // The decoder's pages lie far away, and each head in its own piece of them.
-            let next = in_page + self.heads.head_page();
-            let fetch = self.rows <= FETCH_ROWS && head + heads / kv_heads < heads;
+        let values = LANES * self.heads.row_width();
+        // Of few queries the scores of several heads fit, and one head's steps need not wait for each other.
+        let size = self.rows * width;
+        let together = (self.scores.len().min(FEW_SCORES) / size.max(1)).clamp(1, heads);
+        for first in (0..heads).step_by(together) {
+            let some = first..heads.min(first + together);
             unsafe {
-                for block in 0..blocks {
-                    if head == 0 && self.rows <= FETCH_ROWS {
-                        self.fetch::<S>(block, values);
-                    }
-                    if fetch {
-                        self.fetch::<S>(block, next);
-                    }
-                    let keys = self.page(block, in_page);
-                    for row in 0..self.rows {
-                        let query = self.queries.add(row * self.query_stride + head * head_dim);
-                        let scores = self.scores.as_mut_ptr().add(row * width + block * LANES);
-                        let count = (self.len - block * LANES).min(LANES);
-                        dots::<S>(query, head_dim, keys, self.heads.row_width(), count, scores);
+                for head in some.clone() {
+                    let in_page = head / (heads / kv_heads) * self.heads.head_page();
+                    for block in 0..blocks {
+                        // The decoder's pages lie far away, and each head in its own piece of them.
+                        if self.rows <= FETCH_ROWS {
+                            self.fetch::<S>(block, in_page + values);
+                            if head + heads / kv_heads < heads {
+                                self.fetch::<S>(block, in_page + self.heads.head_page());
+                            }
+                        }
+                        let keys = self.page(block, in_page);
+                        let scores = self.scores.as_mut_ptr().add((head - first) * size);
+                        for row in 0..self.rows {
+                            let query = self.queries.add(row * self.query_stride + head * head_dim);
+                            let scores = scores.add(row * width + block * LANES);
+                            let count = (self.len - block * LANES).min(LANES);
+                            dots::<S>(query, head_dim, keys, self.heads.row_width(), count, scores);
+                        }
                     }
                 }
-                for row in self.scores.chunks_exact_mut(width).take(self.rows) {
+                let rows = self.scores.chunks_exact_mut(width);
+                for row in rows.take(some.len() * self.rows) {
                     softmax::<S>(row.as_mut_ptr(), self.len, factor);
                 }
-                for block in 0..blocks {
-                    if fetch {
-                        self.fetch::<S>(block, next + LANES * self.heads.row_width());
+                for head in some.clone() {
+                    let in_page = head / (heads / kv_heads) * self.heads.head_page();
+                    for block in 0..blocks {
+                        f32_product::<S>(&F32Product {
+                            a: self.scores[(head - first) * size + block * LANES..].as_ptr(),
+                            a_stride: width,
+                            rows: self.rows,
+                            k: (self.len - block * LANES).min(LANES),
+                            b: self.page(block, in_page + values),
+                            b_stride: self.heads.row_width(),
+                            panel_stride: LANES,
+                            bias: std::ptr::null(),
+                            out: Out {
+                                to: self.out.add(head * head_dim),
+                                stride: self.out_stride,
+                                n: head_dim,
+                                then: if block == 0 { Then::Store } else { Then::Add },
+                            },
+                        });
                     }
-                    f32_product::<S>(&F32Product {
-                        a: self.scores.as_ptr().add(block * LANES),
-                        a_stride: width,
-                        rows: self.rows,
-                        k: (self.len - block * LANES).min(LANES),
-                        b: self.page(block, values),
-                        b_stride: self.heads.row_width(),
-                        panel_stride: LANES,
-                        bias: std::ptr::null(),
-                        out: Out {
-                            to: self.out.add(head * head_dim),
-                            stride: self.out_stride,
-                            n: head_dim,
-                            then: if block == 0 { Then::Store } else { Then::Add },
-                        },
-                    });
                 }
             }
-            if let Some((weights, first)) = &mut self.weights {
-                let scores = &self.scores[..self.rows * width];
-                weights.store(head, *first, scores, width, self.len);
+            if let Some((weights, query)) = &mut self.weights {
+                for head in some {
+                    let scores = &self.scores[(head - first) * size..][..size];
+                    weights.store(head, *query, scores, width, self.len);
+                }
             }
         }
     }
 }
+
+/// Scores that stay in the first cache beside keys and values.
+const FEW_SCORES: usize = 2048;
 
 /// Rows up to which attention waits for memory more than it computes.
 const FETCH_ROWS: usize = 8;

@@ -206,6 +206,7 @@ unsafe fn f32_tile<S: Simd, const M: usize, const P: usize>(product: &F32Product
 }
 
 #[inline(always)]
+#[allow(clippy::needless_range_loop)] // An iterator over the sums would move them to memory.
 unsafe fn f32_finish<S: Simd, const M: usize, const P: usize, const THEN: u8>(
     out: &Out,
     sums: [[S::F; P]; M],
@@ -265,6 +266,7 @@ unsafe fn int8_tile<S: Simd, const M: usize, const P: usize>(product: &Int8Produ
 }
 
 #[inline(always)]
+#[allow(clippy::needless_range_loop)] // As above.
 unsafe fn int8_finish<S: Simd, const M: usize, const P: usize, const THEN: u8>(
     product: &Int8Product,
     sums: [[S::I; P]; M],

@@ -108,6 +108,9 @@ impl<const INT8: bool> Work for InRegisters<INT8> {
             let mut floats = [S::splat(0.0); ACCUMULATORS];
             for _ in 0..self.loops {
                 if INT8 {
+                    // Otherwise what does not change would be computed once, where a dot product is more
+                    // than one instruction.
+                    let a = std::hint::black_box(a);
                     for sum in &mut ints {
                         *sum = S::dot(*sum, a, w);
                     }

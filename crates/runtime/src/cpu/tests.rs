@@ -220,22 +220,27 @@ proptest! {
         let (q, k, v) = (numbers(queries * width, seed), numbers(len * kv_width, seed ^ 1), numbers(len * kv_width, seed ^ 2));
         let (memory, places) = pages(heads, &k, &v);
         for isa in Isa::available() {
-            let mut out = vec![0.0; queries * width];
-            let mut weights = LayerWeights::zeros(heads.heads, queries, len);
-            isa.run(Attend {
-                heads,
-                queries: q.as_ptr(),
-                query_stride: width,
-                rows: queries,
-                memory: &memory,
-                pages: &places,
-                layer: 0,
-                len,
-                out: out.as_mut_ptr(),
-                out_stride: width,
-                scores: &mut vec![0.0; queries * len.next_multiple_of(LANES)],
-                weights: Some((&mut weights, 0)),
+            // Room for the scores of one head, and of all: the same bits.
+            let [(out, weights), (other, _)] = [heads.heads, 1].map(|together| {
+                let mut out = vec![0.0; queries * width];
+                let mut weights = LayerWeights::zeros(heads.heads, queries, len);
+                isa.run(Attend {
+                    heads,
+                    queries: q.as_ptr(),
+                    query_stride: width,
+                    rows: queries,
+                    memory: &memory,
+                    pages: &places,
+                    layer: 0,
+                    len,
+                    out: out.as_mut_ptr(),
+                    out_stride: width,
+                    scores: &mut vec![0.0; together * queries * len.next_multiple_of(LANES)],
+                    weights: Some((&mut weights, 0)),
+                });
+                (out, weights)
             });
+            prop_assert_eq!(&out, &other);
             let (mean, by_head) = (weights.mean(), weights.into_heads());
             prop_assert!(mean.chunks(len).all(|row| (row.iter().sum::<f32>() - 1.0).abs() < 1e-5));
             for (i, &found) in out.iter().enumerate() {
