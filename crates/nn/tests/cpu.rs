@@ -216,6 +216,22 @@ fn f32_equals_the_burn_model_with_every_architecture_and_instruction_set() {
     }
 }
 
+/// Log-probabilities of the first token after a long source, which is encoded block by block.
+fn after_a_long_source<M: SearchModel>(model: &M) -> Vec<f32> {
+    let words = (0..3000u32).map(|i| 4 + i * i % 33);
+    let mut state = model.start(&[words.chain([EOS]).collect()]);
+    let mut row = Vec::new();
+    model.step(&mut state, &[BOS], &mut row);
+    row
+}
+
+#[test]
+fn a_source_of_3000_tokens_equals_the_burn_model() {
+    let saved = Saved::new(&architectures()[0]);
+    let found = after_a_long_source(&saved.cpu(Compute::F32));
+    assert_close(&found, &after_a_long_source(&saved.burn()), 1e-4, "long");
+}
+
 #[test]
 fn int8_stays_close_to_f32_with_every_architecture_and_instruction_set() {
     for config in architectures() {

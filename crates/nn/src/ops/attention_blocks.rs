@@ -397,9 +397,10 @@ simd! {
 /// `[head_dim, QUERIES]` of `count` rows that lie `step` apart.
 #[inline(always)]
 fn turn(rows: &[f32], step: usize, count: usize, scale: f32, turned: &mut [f32]) {
-    for (d, column) in turned.chunks_exact_mut(QUERIES).enumerate() {
-        for (query, value) in column[..count].iter_mut().enumerate() {
-            *value = rows[query * step + d] * scale;
+    let head_dim = turned.len() / QUERIES;
+    for (query, row) in rows.chunks(step).enumerate().take(count) {
+        for (d, value) in row[..head_dim].iter().enumerate() {
+            turned[d * QUERIES + query] = value * scale;
         }
     }
 }
