@@ -37,7 +37,7 @@ fn is_plain(text: &str) -> bool {
     while let Some(c) = chars.next() {
         let plain = match c {
             'A'..='Z' | 'a'..='z' | '\u{C0}'..='\u{24F}' => true,
-            ' ' | ',' | '!' | '?' | '\'' | '"' | '(' | ')' | '-' => true,
+            ' ' | '\n' | ',' | '!' | '?' | '\'' | '"' | '(' | ')' | '-' => true,
             '–' | '—' | '‘' | '’' | '‚' | '“' | '”' | '„' | '…' | '«' | '»' => {
                 true
             }
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn sentences_are_plain_and_what_is_kept_is_not() {
-        for plain in ["", "Guten Morgen.", "„Ça va?“ (Él dijo no) – So…"] {
+        for plain in ["", "Guten Morgen.\n", "„Ça va?“ (Él dijo no) – So…"] {
             assert!(is_plain(plain), "{plain}");
         }
         for kept in [
