@@ -1,12 +1,16 @@
 """One training step after another, ours and PyTorch's: called by `benchmarks/run training`.
 
-    training.py compare BINARY DATA [--quick]     alternates both contenders, prints medians and ratios
-    training.py torch FILE WARM_UP MODE           one PyTorch run (MODE: eager or compile), prints a JSON line
+    training.py compare BINARY DATA [--quick] [--sizes tiny,small,base] [--precision f32|bf16|both]
+                                            alternates the contenders, prints medians and ratios
+    training.py torch FILE WARM_UP PRECISION MODE
+                                            one PyTorch run (MODE: eager or compile), prints a JSON line
 
-Both train the same model (pre-norm, tied embeddings, dropout 0.1, label smoothing 0.1, Adam) on the same
+All train the same model (pre-norm, tied embeddings, dropout 0.1, label smoothing 0.1, Adam) on the same
 padded batches with the same number of threads. Timed is the step: forward, backward, gradient norm, Adam.
+In bf16, PyTorch runs its forward pass under autocast, and the loss in f32 as ours does.
 """
 
+import argparse
 import json
 import math
 import os
@@ -29,7 +33,7 @@ SIZES = {"tiny": (40, 8), "small": (26, 6), "base": (7, 2)}  # batches, of which
 QUICK = {"tiny": (24, 6), "small": (14, 4), "base": (4, 1)}
 
 
-def torch_run(file, warm_up, mode):
+def torch_run(file, warm_up, precision, mode):
     import torch
     from torch import nn
 
@@ -101,7 +105,9 @@ def torch_run(file, warm_up, mode):
             tokens, start = 0, time.perf_counter()
         src = torch.tensor(rows["src"]).view(rows["rows"], rows["src_len"])
         tgt = torch.tensor(rows["tgt"]).view(rows["rows"], rows["tgt_len"])
-        loss = loss_of(forward(src, tgt[:, :-1]), tgt[:, 1:]) / rows["tokens"]
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
+            logits = forward(src, tgt[:, :-1])
+        loss = loss_of(logits.float(), tgt[:, 1:]) / rows["tokens"]
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1e9, foreach=True)
@@ -112,16 +118,20 @@ def torch_run(file, warm_up, mode):
     print(json.dumps({"tokens_per_second": tokens / seconds, "peak_mib": peak, "last_loss": loss.item()}))
 
 
-def matrix_peak(binary):
+def matrix_peak(binary, precision):
     """The machine's matrix product in GFLOPS: the faster of PyTorch's library and ours."""
+    dtype = {"f32": "float32", "bf16": "bfloat16"}[precision]
     code = (
-        "import torch,time,statistics;torch.set_num_threads(%d);a=torch.rand(2048,2048);b=torch.rand(2048,2048);t=[]\n"
+        "import torch,time,statistics;torch.set_num_threads(%d);a=torch.rand(2048,2048,dtype=torch.%s);b=a.clone();t=[]\n"
         "for _ in range(12):\n s=time.perf_counter();a@b;t.append(time.perf_counter()-s)\n"
-        "print(2*2048**3/statistics.median(t[2:])/1e9)" % THREADS
+        "print(2*2048**3/statistics.median(t[2:])/1e9)" % (THREADS, dtype)
     )
-    commands = [sys.executable, "-c", code], [binary, "peak"]
+    commands = [sys.executable, "-c", code], [binary, "peak", precision]
     theirs, ours = (float(subprocess.run(c, check=True, capture_output=True, text=True).stdout) for c in commands)
-    print(f"one matrix product, 2048 x 2048 x 2048, {THREADS} threads: torch {theirs:.0f}, attentive {ours:.0f} GFLOPS")
+    print(
+        f"one matrix product in {precision}, 2048 x 2048 x 2048, {THREADS} threads: "
+        f"torch {theirs:.0f}, attentive {ours:.0f} GFLOPS"
+    )
     return max(theirs, ours)
 
 
@@ -153,48 +163,71 @@ def leave_out_the_slower_torch(contenders, results):
             del contenders[name]
 
 
-def compare(binary, data, quick):
-    sizes, rounds = (QUICK, 1) if quick else (SIZES, 3)
-    peak = matrix_peak(binary)
-    print()
-    print(f"{'size':6} {'contender':16} {'tokens/s':>9} {'of peak':>8} {'memory':>9} {'last loss':>10}")
+def compare_one(binary, file, warm_up, rounds, size, precision, peak):
+    """Alternates the contenders on one file of batches; returns how many times as fast as PyTorch's best ours is."""
+    flops = step_flops(json.load(open(file)))
+    torch = [sys.executable, __file__, "torch", file, str(warm_up), precision]
+    contenders = {
+        "attentive": [binary, "time", file, str(warm_up), precision],
+        "torch eager": [*torch, "eager"],
+        "torch compile": [*torch, "compile"],
+    }
+    results = {name: [] for name in contenders}
+    for round in range(rounds):
+        if round == 1:
+            leave_out_the_slower_torch(contenders, results)
+        for name, command in list(contenders.items()):
+            result, error = last_json(command)
+            if error:
+                print(f"{size:6} {precision:5} {name:14} does not run here: {error[0]}")
+                del contenders[name]
+            else:
+                results[name].append(result)
+    speed = {}
+    for name, runs in results.items():
+        if not runs:
+            continue
+        speed[name] = statistics.median(run["tokens_per_second"] for run in runs)
+        share = speed[name] * flops / peak / 1e9
+        memory = statistics.median(run["peak_mib"] for run in runs)
+        loss = runs[-1]["last_loss"]
+        print(f"{size:6} {precision:5} {name:14} {speed[name]:9.0f} {share:7.0%} {memory:6.0f} MiB {loss:10.4f}", flush=True)
+    return speed["attentive"] / max(value for name, value in speed.items() if name != "attentive")
+
+
+def compare(options):
+    sizes, rounds = (QUICK, 1) if options.quick else (SIZES, 3)
+    precisions = ["f32", "bf16"] if options.precision == "both" else [options.precision]
+    peaks = {precision: matrix_peak(options.binary, precision) for precision in precisions}
+    print(f"\n{'size':6} {'':5} {'contender':14} {'tokens/s':>9} {'of peak':>8} {'memory':>9} {'last loss':>10}")
     ratios = []
-    for size, (count, warm_up) in sizes.items():
+    for size in options.sizes:
+        count, warm_up = sizes[size]
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "batches.json")
-            subprocess.run([binary, "batches", size, data, str(count), file], check=True)
-            flops = step_flops(json.load(open(file)))
-            contenders = {
-                "attentive": [binary, "time", file, str(warm_up)],
-                "torch eager": [sys.executable, __file__, "torch", file, str(warm_up), "eager"],
-                "torch compile": [sys.executable, __file__, "torch", file, str(warm_up), "compile"],
-            }
-            results = {name: [] for name in contenders}
-            for round in range(rounds):
-                if round == 1:
-                    leave_out_the_slower_torch(contenders, results)
-                for name, command in list(contenders.items()):
-                    result, error = last_json(command)
-                    if error:
-                        print(f"{size:6} {name:16} does not run here: {error[0]}")
-                        del contenders[name]
-                    else:
-                        results[name].append(result)
-        speed = {}
-        for name, runs in results.items():
-            if not runs:
-                continue
-            speed[name] = statistics.median(run["tokens_per_second"] for run in runs)
-            share = speed[name] * flops / peak / 1e9
-            memory = statistics.median(run["peak_mib"] for run in runs)
-            print(f"{size:6} {name:16} {speed[name]:9.0f} {share:7.0%} {memory:6.0f} MiB {runs[-1]['last_loss']:10.4f}")
-        best = max(value for name, value in speed.items() if name != "attentive")
-        ratios.append(f"{size}={speed['attentive'] / best:.2f}")
+            subprocess.run([options.binary, "batches", size, options.data, str(count), file], check=True)
+            for precision in precisions:
+                ratio = compare_one(options.binary, file, warm_up, rounds, size, precision, peaks[precision])
+                ratios.append(f"{size}-{precision}={ratio:.2f}")
     print("\n" + " ".join(ratios))
 
 
+def sizes(text):
+    chosen = text.split(",")
+    if not set(chosen) <= set(SIZES):
+        raise argparse.ArgumentTypeError(f"{text}: sizes are {', '.join(SIZES)}, with commas between them")
+    return chosen
+
+
 if __name__ == "__main__":
-    if sys.argv[1] == "torch":
-        torch_run(sys.argv[2], int(sys.argv[3]), sys.argv[4])
+    if sys.argv[1:2] == ["torch"]:
+        torch_run(sys.argv[2], int(sys.argv[3]), sys.argv[4], sys.argv[5])
     else:
-        compare(sys.argv[2], sys.argv[3], "--quick" in sys.argv)
+        parser = argparse.ArgumentParser(prog="benchmarks/run training")
+        parser.add_argument("command", choices=["compare"], help=argparse.SUPPRESS)
+        parser.add_argument("binary", help=argparse.SUPPRESS)
+        parser.add_argument("data", help=argparse.SUPPRESS)
+        parser.add_argument("--quick", action="store_true", help="one short round instead of three")
+        parser.add_argument("--sizes", type=sizes, default=list(SIZES), help="some of tiny,small,base")
+        parser.add_argument("--precision", choices=["f32", "bf16", "both"], default="both")
+        compare(parser.parse_args())

@@ -1,7 +1,7 @@
 //! The training step alone, timed: the Rust side of `benchmarks/run training`.
 //!
 //! `training batches FILE ...` plans real batches and writes them for both contenders;
-//! `training time FILE ...` trains on them and prints one JSON line; `training peak` times one large matrix
+//! `training time FILE ...` trains on them and prints one JSON line; `training peak ...` times one large matrix
 //! product. The model, the loss and the optimizer are the trainer's own; reading, validating and saving are
 //! left out on both sides.
 
@@ -64,24 +64,34 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     match words[..] {
         ["batches", preset, data, count, file] => write_batches(preset, data, count.parse()?, file),
         // Inside the pool, as the binary does it.
-        ["time", file, warm_up, ref precision @ ..] => {
-            let warm_up = warm_up.parse()?;
-            let precision = match precision {
-                ["bf16"] => Precision::Bf16,
-                _ => Precision::F32,
-            };
+        ["time", file, warm_up, precision] => {
+            let (warm_up, precision) = (warm_up.parse()?, precision_of(precision)?);
             rayon::scope(|_| time(file, warm_up, precision).map_err(|error| error.to_string()))
                 .map_err(Into::into)
         }
-        ["peak"] => {
-            println!("{}", rayon::scope(|_| matrix_peak()));
+        ["peak", precision] => {
+            let precision = precision_of(precision)?;
+            println!("{}", rayon::scope(|_| matrix_peak(precision)));
             Ok(())
         }
         _ => Err(
-            "usage: training batches PRESET DATA COUNT FILE | training time FILE WARM_UP [bf16] | training peak"
+            "usage: training batches PRESET DATA COUNT FILE | training time FILE WARM_UP PRECISION | \
+             training peak PRECISION"
                 .into(),
         ),
     }
+}
+
+fn precision_of(name: &str) -> Result<Precision, String> {
+    let precision = match name {
+        "f32" => Precision::F32,
+        "bf16" => Precision::Bf16,
+        _ => return Err(format!("{name}: the precision is f32 or bf16")),
+    };
+    if !precision.available() {
+        return Err(format!("this processor has no product in {name}"));
+    }
+    Ok(precision)
 }
 
 /// Plans the first `count` batches of Multi30k for a model of this size.
@@ -200,13 +210,13 @@ fn time(
 }
 
 /// The median speed of a product of two 2048 x 2048 matrices, in GFLOPS.
-fn matrix_peak() -> f64 {
+fn matrix_peak(precision: Precision) -> f64 {
     const SIZE: usize = 2048;
     let matrix = Tensor::<2>::ones([SIZE, SIZE], &Device::flex());
     let mut speeds: Vec<f64> = (0..12)
         .map(|_| {
             let start = Instant::now();
-            std::hint::black_box(project(matrix.clone(), matrix.clone(), Precision::F32));
+            std::hint::black_box(project(matrix.clone(), matrix.clone(), precision));
             2.0 * (SIZE as f64).powi(3) / start.elapsed().as_secs_f64() / 1e9
         })
         .collect();

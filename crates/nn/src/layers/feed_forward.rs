@@ -51,14 +51,11 @@ impl FeedForward {
 
     /// `[batch, len, d_model]` -> the same shape.
     pub fn forward(&self, x: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
-        let [batch, len, d_model] = x.dims();
-        let x = x.reshape([batch * len, d_model]);
-        let inner = project(x, self.inner.weight.val(), pass.precision); // [rows, d_ff]
+        let inner = project(x, self.inner.weight.val(), pass.precision); // [batch, len, d_ff]
         let bias = self.inner.bias.val();
         let inner = match self.activation {
             Activation::Relu => bias_relu_dropout(inner, bias, self.dropout, &mut pass.dropout),
         };
-        let outer = self.outer.forward(inner, pass.precision);
-        outer.reshape([batch, len, d_model])
+        self.outer.forward(inner, pass.precision)
     }
 }

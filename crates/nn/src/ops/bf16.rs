@@ -2,25 +2,28 @@
 //!
 //! Both factors are rounded to bf16 (the range of f32, 8 bits of precision) while they are packed; their
 //! products are added up in f32. The `gemm` crate has no such product, hence our own. It follows the usual
-//! plan (Goto and van de Geijn): `right` is packed once into panels of [`NR`] columns, `left` block by block
+//! plan (Goto and van de Geijn): `right` is packed into panels of [`NR`] columns, `left` block by block
 //! into a buffer that fits the cache, and a tile of [`MR`] x [`NR`] results stays in registers while its
-//! sum runs. Every result is added up in the order of `k`, whatever the number of threads.
-//! Neighbors: [`super::matrix`] decides which product runs.
+//! sum runs. Every result is added up in the order of `k`, in blocks of [`KC`] pairs, whatever the number of
+//! threads. Neighbors: [`super::bf16_packing`] packs, [`super::matrix`] decides which product runs.
 
-use std::arch::x86_64::*;
+use std::{arch::x86_64::*, mem::MaybeUninit};
 
 use rayon::prelude::*;
 
-use super::matrix::{Destination, Matrix, Output};
+use super::{
+    bf16_packing::{
+        MR, NR, Part, Room, first_lanes, pack_pairs, pack_panels, pack_rows, parts, room,
+    },
+    matrix::{Destination, Matrix, Output},
+};
 
-/// Rows of a tile: 12 x 2 registers of sums leave room for one row of `right` and a broadcast.
-const MR: usize = 12;
-/// Columns of a tile, two registers.
-const NR: usize = 32;
-/// Pairs of `k` in a block: a panel of `right` of this height takes half of the first-level cache.
-const KC: usize = 128;
+/// Pairs of `k` in a block: for a model of width 512 the result is then written once.
+const KC: usize = 256;
 /// The most rows of `left` that are packed at a time.
 const MC: usize = 16 * MR;
+/// The most columns of `right` that a task packs for itself.
+const NC: usize = 16 * NR;
 
 /// Whether this processor can do it.
 pub(crate) fn supported() -> bool {
@@ -42,93 +45,276 @@ pub(super) unsafe fn multiply(
     destination: Destination,
     parallel: bool,
 ) {
-    let (rows, columns, pairs) = (left.rows, right.columns, left.columns.div_ceil(2));
-    let panels = pack_right(right, pairs, parallel);
-    // Two blocks for each thread, so that one that is held up does not hold up the rest.
-    let share = rows.div_ceil(2 * rayon::current_num_threads());
-    let height = share.next_multiple_of(MR).min(MC);
-    let block = |first: usize| {
-        let rows = height.min(rows - first);
-        // SAFETY: blocks are disjoint rows of the output, which the caller vouches for.
-        unsafe {
-            multiply_block(
-                output.row(first, columns),
-                left,
-                first,
-                rows,
-                &panels,
-                columns,
-                destination,
-            )
-        }
+    let product = Product {
+        output,
+        left,
+        right,
+        destination,
     };
-    if parallel {
-        (0..rows).into_par_iter().step_by(height).for_each(block);
+    let threads = if parallel {
+        rayon::current_num_threads()
     } else {
-        (0..rows).step_by(height).for_each(block);
+        1
+    };
+    // A long sum over a wide `right` (a weight's gradient): who needs a part of `right` packs it, in the cache.
+    // Otherwise `right` is packed as a whole, for all rows of `left`.
+    if product.pairs() > 2 * KC && right.columns > left.rows {
+        let share = right.columns.div_ceil(threads).min(NC);
+        let task = |columns| {
+            // SAFETY: the caller vouches for the output, of which tasks write disjoint parts, and the processor.
+            unsafe { product.columns(columns) }
+        };
+        each(right.columns, share.next_multiple_of(NR), parallel, task);
+    } else {
+        let panels = product.whole_right(threads);
+        // Two blocks for each thread, so that one that is held up does not hold up the rest.
+        let share = left.rows.div_ceil(2 * threads).min(MC);
+        let task = |rows| {
+            // SAFETY: as above.
+            unsafe { product.rows(rows, &panels) }
+        };
+        each(left.rows, share.next_multiple_of(MR), parallel, task);
     }
 }
 
-/// `rows` rows of the result, from row `first` of `left` on.
-///
-/// # Safety
-/// As [`multiply`]; `output` points to the first of these rows.
-unsafe fn multiply_block(
+/// Runs `task` for each of these parts.
+fn each(count: usize, size: usize, parallel: bool, task: impl Fn(Part) + Send + Sync) {
+    if parallel {
+        let all: Vec<Part> = parts(count, size).collect();
+        all.into_par_iter().for_each(task);
+    } else {
+        parts(count, size).for_each(task);
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Product<'a> {
     output: Output,
-    left: Matrix,
-    first: usize,
-    rows: usize,
-    panels: &[u32],
-    columns: usize,
-    destination: Destination,
-) {
-    let pairs = left.columns.div_ceil(2);
-    let by_rows = left.column_stride == 1;
-    let mut packed = vec![0u32; rows.next_multiple_of(MR) * KC];
-    for start in (0..pairs).step_by(KC) {
-        let depth = KC.min(pairs - start);
-        let add = start > 0 || destination == Destination::Add;
-        // SAFETY: the processor is supported; the tiles lie within the output's rows and columns, `packed`
-        // holds whole tiles of KC pairs and `panels` whole panels of all pairs.
-        unsafe {
-            if by_rows {
-                pack_rows(left, first, rows, start, depth, &mut packed);
-            } else {
-                pack_columns(left, first, rows, start, depth, &mut packed);
+    left: Matrix<'a>,
+    right: Matrix<'a>,
+    destination: Destination<'a>,
+}
+
+impl Product<'_> {
+    fn pairs(&self) -> usize {
+        self.left.columns.div_ceil(2)
+    }
+
+    /// Some rows of the result, with all of `right` in panels.
+    ///
+    /// # Safety
+    /// As [`multiply`].
+    unsafe fn rows(&self, rows: Part, panels: &Room) {
+        let all = Part {
+            first: 0,
+            count: self.right.columns,
+        };
+        let mut packed = room(LeftTiles::size(rows.count));
+        for depth in parts(self.pairs(), KC) {
+            // SAFETY: the panels hold all pairs of all columns.
+            unsafe {
+                let left = LeftTiles::pack(self.left, rows, depth, &mut packed);
+                let panels = panels.as_ptr().cast::<u32>().add(depth.first * NR);
+                self.tiles(rows, all, depth, left, panels, self.pairs() * NR);
             }
-            for column in (0..columns).step_by(NR) {
-                let right = panels.as_ptr().add((column * pairs) + start * NR);
-                let width = NR.min(columns - column);
-                for row in (0..rows).step_by(MR) {
-                    let place = output.row(row, columns).column(column).0;
-                    let (left_tile, height) = (packed.as_ptr().add(row * KC), MR.min(rows - row));
-                    if by_rows {
-                        tile::<KC, 1>(depth, left_tile, right, place, columns, height, width, add);
-                    } else {
-                        tile::<1, MR>(depth, left_tile, right, place, columns, height, width, add);
-                    }
+        }
+    }
+
+    /// Some columns of the result, packing both factors block by block.
+    ///
+    /// # Safety
+    /// As [`multiply`].
+    unsafe fn columns(&self, columns: Part) {
+        let mut panels = room(columns.count.next_multiple_of(NR) * KC);
+        let mut packed = room(LeftTiles::size(self.left.rows.min(MC)));
+        for depth in parts(self.pairs(), KC) {
+            // SAFETY: there is room for all panels and all tiles of a block.
+            unsafe {
+                pack_panels(self.right, columns, depth, KC * NR, &mut panels);
+                for rows in parts(self.left.rows, MC) {
+                    let left = LeftTiles::pack(self.left, rows, depth, &mut packed);
+                    self.tiles(rows, columns, depth, left, panels.as_ptr().cast(), KC * NR);
                 }
+            }
+        }
+    }
+
+    /// All of `right` as panels of NR columns: pair by pair along `k`, zeros where there is nothing.
+    fn whole_right(&self, threads: usize) -> Vec<MaybeUninit<u32>> {
+        let (columns, pairs) = (self.right.columns, self.pairs());
+        let mut panels = room(columns.next_multiple_of(NR) * pairs);
+        let depth = Part {
+            first: 0,
+            count: pairs,
+        };
+        let share = columns.div_ceil(threads).min(NC).next_multiple_of(NR);
+        let pack = |(index, panels): (usize, &mut Room)| {
+            let first = index * share;
+            let count = share.min(columns - first);
+            // SAFETY: the processor is supported; each part has room for its columns.
+            unsafe { pack_panels(self.right, Part { first, count }, depth, pairs * NR, panels) }
+        };
+        if threads > 1 {
+            let parts = panels.par_chunks_mut(share * pairs);
+            parts.enumerate().for_each(pack);
+        } else {
+            panels.chunks_mut(share * pairs).enumerate().for_each(pack);
+        }
+        panels
+    }
+
+    /// All tiles of some rows and columns, over one block of `k`.
+    ///
+    /// # Safety
+    /// As [`multiply`]; `left` and `panels` hold these rows, columns and pairs, and panels are `panel_size` apart.
+    unsafe fn tiles(
+        &self,
+        rows: Part,
+        columns: Part,
+        depth: Part,
+        left: LeftTiles,
+        panels: *const u32,
+        panel_size: usize,
+    ) {
+        let stride = self.right.columns;
+        for column in (0..columns.count).step_by(NR) {
+            let width = NR.min(columns.count - column);
+            let right = panels.wrapping_add(column / NR * panel_size);
+            let before = match self.destination {
+                Destination::Replace if depth.first == 0 => Before::Nothing,
+                Destination::Bias(bias) if depth.first == 0 => {
+                    Before::Row(bias[columns.first + column..][..width].as_ptr())
+                }
+                _ => Before::Output,
+            };
+            for row in (0..rows.count).step_by(MR) {
+                let output = self.output.row(rows.first + row, stride);
+                let place = Place {
+                    output: output.column(columns.first + column).0,
+                    stride,
+                    rows: MR.min(rows.count - row),
+                    columns: width,
+                    before,
+                };
+                // SAFETY: the tile lies within the output, and its factors were packed.
+                unsafe { left.multiply(row / MR, depth.count, right, place) };
+            }
+        }
+    }
+}
+
+/// Where a tile goes.
+#[derive(Clone, Copy)]
+struct Place {
+    output: *mut f32,
+    stride: usize,
+    rows: usize,
+    columns: usize,
+    before: Before,
+}
+
+/// What a tile is added to.
+#[derive(Clone, Copy)]
+enum Before {
+    Nothing,
+    Output,
+    /// One row for all rows.
+    Row(*const f32),
+}
+
+/// Packed rows of `left` in tiles of MR.
+#[derive(Clone, Copy)]
+struct LeftTiles {
+    values: *const u32,
+    order: LeftOrder,
+}
+
+/// How the pairs of a tile lie. That of the matrix is kept.
+#[derive(Clone, Copy)]
+enum LeftOrder {
+    /// Row by row, each of up to 64 pairs.
+    Rows64,
+    /// Of up to 128.
+    Rows128,
+    /// Of up to KC.
+    Rows256,
+    /// Pair by pair: those of all rows side by side.
+    Columns,
+}
+
+/// From tile to tile where a matrix by columns is packed: not a power of two, which would fill few sets of the cache.
+const COLUMN_TILE: usize = MR * KC + 16;
+
+impl LeftTiles {
+    /// How many pairs so many rows take at most.
+    fn size(rows: usize) -> usize {
+        rows.div_ceil(MR) * COLUMN_TILE
+    }
+
+    /// # Safety
+    /// The processor is [`supported`]; `to` has the [`LeftTiles::size`] of these rows.
+    unsafe fn pack(left: Matrix, rows: Part, depth: Part, to: &mut Room) -> Self {
+        debug_assert!(to.len() >= Self::size(rows.count));
+        let order = match depth.count {
+            _ if left.column_stride != 1 => LeftOrder::Columns,
+            ..=64 => LeftOrder::Rows64,
+            ..=128 => LeftOrder::Rows128,
+            _ => LeftOrder::Rows256,
+        };
+        // SAFETY: the caller's.
+        unsafe {
+            match order {
+                LeftOrder::Rows64 => pack_rows::<64>(left, rows, depth, to),
+                LeftOrder::Rows128 => pack_rows::<128>(left, rows, depth, to),
+                LeftOrder::Rows256 => pack_rows::<KC>(left, rows, depth, to),
+                LeftOrder::Columns => {
+                    pack_pairs::<MR>(left.transposed(), rows, depth, COLUMN_TILE, to);
+                }
+            }
+        }
+        Self {
+            values: to.as_ptr().cast(),
+            order,
+        }
+    }
+
+    /// # Safety
+    /// As [`tile`], for the tile with this number.
+    unsafe fn multiply(self, number: usize, depth: usize, right: *const u32, place: Place) {
+        let at = |size: usize| self.values.wrapping_add(number * size);
+        // SAFETY: the caller's.
+        unsafe {
+            match self.order {
+                LeftOrder::Rows64 => tile::<64, 1>(depth, at(MR * 64), right, place),
+                LeftOrder::Rows128 => tile::<128, 1>(depth, at(MR * 128), right, place),
+                LeftOrder::Rows256 => tile::<KC, 1>(depth, at(MR * KC), right, place),
+                LeftOrder::Columns => tile::<1, MR>(depth, at(COLUMN_TILE), right, place),
             }
         }
     }
 }
 
 /// One tile of results; `left` has its pairs `ROW` apart from row to row and `PAIR` from pair to pair.
+///
+/// # Safety
+/// `left` holds `depth` pairs of MR rows, `right` of NR columns; the processor is [`supported`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
-#[allow(clippy::too_many_arguments)]
 unsafe fn tile<const ROW: usize, const PAIR: usize>(
     depth: usize,
     left: *const u32,
     right: *const u32,
-    output: *mut f32,
-    stride: usize,
-    rows: usize,
-    columns: usize,
-    add: bool,
+    place: Place,
 ) {
     let mut sums = [[_mm512_setzero_ps(); 2]; MR];
     // SAFETY: the caller hands in `depth` pairs of MR rows and of NR columns, and room for the results.
     unsafe {
+        if matches!(place.before, Before::Output) {
+            for row in 0..place.rows {
+                let line = place.output.wrapping_add(row * place.stride);
+                _mm_prefetch::<_MM_HINT_T0>(line.cast());
+                _mm_prefetch::<_MM_HINT_T0>(line.wrapping_add(16).cast());
+            }
+        }
         for k in 0..depth {
             let right = right.add(k * NR);
             let halves = [0, 16].map(|i| bf16(_mm512_loadu_si512(right.add(i).cast())));
@@ -138,184 +324,28 @@ unsafe fn tile<const ROW: usize, const PAIR: usize>(
                 sums[1] = _mm512_dpbf16_ps(sums[1], pair, halves[1]);
             }
         }
-        let masks = [
-            first_lanes(columns),
-            first_lanes(columns.saturating_sub(16)),
-        ];
-        for (row, sums) in sums.iter().enumerate().take(rows) {
+        let masks = [0, 16].map(|half| first_lanes(place.columns.saturating_sub(half)));
+        for (row, sums) in sums.iter().enumerate().take(place.rows) {
             for half in 0..2 {
-                let place = output.add(row * stride + 16 * half);
-                let before = if add {
-                    _mm512_maskz_loadu_ps(masks[half], place)
-                } else {
-                    _mm512_setzero_ps()
+                let output = place.output.wrapping_add(row * place.stride + 16 * half);
+                let before = match place.before {
+                    Before::Nothing => _mm512_setzero_ps(),
+                    Before::Output => _mm512_maskz_loadu_ps(masks[half], output),
+                    Before::Row(row) => {
+                        _mm512_maskz_loadu_ps(masks[half], row.wrapping_add(16 * half))
+                    }
                 };
-                _mm512_mask_storeu_ps(place, masks[half], _mm512_add_ps(before, sums[half]));
+                _mm512_mask_storeu_ps(output, masks[half], _mm512_add_ps(before, sums[half]));
             }
         }
     }
-}
-
-/// All of `right` as panels of NR columns: pair by pair along `k`, zeros where there is nothing.
-fn pack_right(right: Matrix, pairs: usize, parallel: bool) -> Vec<u32> {
-    let mut panels = vec![0u32; right.columns.next_multiple_of(NR) * pairs];
-    let pack = |(index, panel): (usize, &mut [u32])| {
-        let first = index * NR;
-        let width = NR.min(right.columns - first);
-        // SAFETY: the processor is supported; rows and columns are those of the matrix.
-        unsafe {
-            if right.column_stride == 1 {
-                (0..pairs).for_each(|k| interleave(right, k, first, width, &mut panel[k * NR..]));
-            } else {
-                (0..width).for_each(|c| scatter(right, first + c, pairs, &mut panel[c..]));
-            }
-        }
-    };
-    if parallel {
-        panels.par_chunks_mut(NR * pairs).enumerate().for_each(pack);
-    } else {
-        panels.chunks_mut(NR * pairs).enumerate().for_each(pack);
-    }
-    panels
-}
-
-/// Rows `2k` and `2k + 1` of a matrix by rows, from column `first` on, as pairs.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
-unsafe fn interleave(matrix: Matrix, k: usize, first: usize, width: usize, to: &mut [u32]) {
-    let stride = matrix.row_stride as usize;
-    debug_assert!(to.len() >= width && 2 * k < matrix.rows);
-    // SAFETY: the mask keeps to `width` elements of rows that the matrix has.
-    unsafe {
-        let row = matrix.values.as_ptr().add(2 * k * stride + first);
-        for start in (0..width).step_by(16) {
-            let mask = first_lanes(width - start);
-            let even = rounded(_mm512_maskz_loadu_ps(mask, row.add(start)));
-            let pair = if 2 * k + 1 < matrix.rows {
-                let odd = rounded(_mm512_maskz_loadu_ps(mask, row.add(stride + start)));
-                _mm512_or_si512(even, _mm512_slli_epi32::<16>(odd))
-            } else {
-                even
-            };
-            _mm512_mask_storeu_epi32(to.as_mut_ptr().add(start).cast(), mask, pair);
-        }
-    }
-}
-
-/// One column of a matrix by columns, as pairs that lie NR apart.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
-unsafe fn scatter(matrix: Matrix, column: usize, pairs: usize, to: &mut [u32]) {
-    let mut line = [0u32; 16];
-    for start in (0..pairs).step_by(16) {
-        // SAFETY: `line` has room for 16 pairs; column and pairs are those of the matrix.
-        unsafe {
-            convert(
-                matrix.values,
-                column * matrix.rows,
-                matrix.rows,
-                2 * start,
-                line.as_mut_ptr(),
-            )
-        };
-        for (k, pair) in line.iter().enumerate().take(pairs - start) {
-            to[(start + k) * NR] = *pair;
-        }
-    }
-}
-
-/// Rows of a matrix by rows, each as `depth` pairs; rows that fill up the last tile are zero.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
-unsafe fn pack_rows(
-    left: Matrix,
-    first: usize,
-    rows: usize,
-    start: usize,
-    depth: usize,
-    to: &mut [u32],
-) {
-    debug_assert!(to.len() >= rows * KC);
-    for row in 0..rows {
-        for k in (0..depth).step_by(16) {
-            // SAFETY: KC is a multiple of 16, so 16 pairs have room; `convert` reads within the row.
-            unsafe {
-                let target = to.as_mut_ptr().add(row * KC + k);
-                convert(
-                    left.values,
-                    (first + row) * left.columns,
-                    left.columns,
-                    2 * (start + k),
-                    target,
-                );
-            }
-        }
-    }
-}
-
-/// Rows of a matrix by columns, tile by tile: `depth` times the pairs of its MR rows.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
-unsafe fn pack_columns(
-    left: Matrix,
-    first: usize,
-    rows: usize,
-    start: usize,
-    depth: usize,
-    to: &mut [u32],
-) {
-    let turned = left.transposed();
-    for row in (0..rows).step_by(MR) {
-        let height = MR.min(rows - row);
-        for k in 0..depth {
-            // SAFETY: rows and pairs are those of the matrix.
-            unsafe {
-                interleave(
-                    turned,
-                    start + k,
-                    first + row,
-                    height,
-                    &mut to[row * KC + k * MR..],
-                )
-            };
-        }
-    }
-}
-
-/// Elements `from..from + 32` of a line of `len` numbers at `offset`, rounded: 16 pairs, zeros past the end.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
-unsafe fn convert(values: &[f32], offset: usize, len: usize, from: usize, to: *mut u32) {
-    debug_assert!(offset + len <= values.len());
-    // SAFETY: the masks keep to the line; the caller vouches for 16 places at `to`.
-    unsafe {
-        let line = values.as_ptr().add(offset);
-        let half = |from: usize| {
-            let mask = first_lanes(len.saturating_sub(from));
-            _mm512_maskz_loadu_ps(mask, line.wrapping_add(from))
-        };
-        let both = _mm512_cvtne2ps_pbh(half(from + 16), half(from));
-        _mm512_storeu_si512(to.cast(), std::mem::transmute::<__m512bh, __m512i>(both));
-    }
-}
-
-/// 16 numbers rounded to bf16, each in the lower half of its lane.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
-fn rounded(values: __m512) -> __m512i {
-    // SAFETY: both types are 256 bits without meaning of their own.
-    _mm512_cvtepu16_epi32(unsafe {
-        std::mem::transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(values))
-    })
 }
 
 /// 32 numbers in bf16.
+#[inline(always)]
 fn bf16(bits: __m512i) -> __m512bh {
     // SAFETY: both types are 512 bits without meaning of their own.
     unsafe { std::mem::transmute(bits) }
-}
-
-/// A mask of the first `count` of 16 lanes.
-fn first_lanes(count: usize) -> __mmask16 {
-    if count >= 16 {
-        u16::MAX
-    } else {
-        (1 << count) - 1
-    }
 }
 
 #[cfg(test)]

@@ -78,6 +78,22 @@ impl Pattern {
             });
     }
 
+    /// `values`, dropped and scaled.
+    pub(crate) fn applied(self, values: &[f32]) -> Vec<f32> {
+        let mut output = Vec::with_capacity(values.len());
+        output.spare_capacity_mut()[..values.len()]
+            .par_chunks_mut(CHUNK)
+            .zip(values.par_chunks(CHUNK))
+            .enumerate()
+            .for_each(|(chunk, (output, values))| {
+                let output = output.write_copy_of_slice(values);
+                drop_chunk(self, (chunk * CHUNK) as u32, output);
+            });
+        // SAFETY: every element was written above.
+        unsafe { output.set_len(values.len()) };
+        output
+    }
+
     /// Which elements of a tensor of this shape have the factor 0.
     ///
     /// [`Pattern::factor`] in 32-bit integer tensors, which every device has. They are signed and wrap around;

@@ -16,13 +16,13 @@ use super::{
 };
 use crate::random::Keys;
 
-/// `dropout(max(0, x + bias))` for `x` `[rows, width]`, `bias` `[width]`.
+/// `dropout(max(0, x + bias))` for `x` `[batch, len, width]`, `bias` `[width]`.
 pub fn bias_relu_dropout(
-    x: Tensor<2>,
+    x: Tensor<3>,
     bias: Tensor<1>,
     rate: f64,
     keys: &mut Option<Keys>,
-) -> Tensor<2> {
+) -> Tensor<3> {
     if !on_cpu(&x.device()) {
         return dropout(relu(x + bias.unsqueeze()), rate, keys);
     }
@@ -116,8 +116,8 @@ impl CpuOp<2> for Add {
             return [gradient.clone(), gradient];
         };
         let gradient = contiguous(gradient);
-        let mut dropped = gradient.clone();
-        pattern.apply(dropped.storage_mut::<f32>());
+        let dropped = pattern.applied(gradient.storage::<f32>());
+        let dropped = tensor_like(&gradient, dropped);
         [gradient, dropped]
     }
 }
@@ -177,9 +177,9 @@ mod tests {
             let keys = || Some(Keys::new(seed, 3));
             assert_same_gradients(
                 [random([rows, width], seed), random([width], seed + 1)],
-                |[x, b]| bias_relu_dropout(x.reshape([rows, width]), b.reshape([width]), rate, &mut keys()),
+                |[x, b]| bias_relu_dropout(x.reshape([1, rows, width]), b.reshape([width]), rate, &mut keys()),
                 |[x, b]| {
-                    let sum = x.reshape([rows, width]) + b.reshape([1, width]);
+                    let sum = x.reshape([1, rows, width]) + b.reshape([1, 1, width]);
                     dropout(relu(sum), rate, &mut keys())
                 },
             );

@@ -5,7 +5,7 @@
 //! divergence to that target, summed; `epsilon = 0` is plain cross-entropy.
 //! Composed, the log-probabilities of a batch (a hundred megabytes) are written and read several times;
 //! fused, each row is read twice and its gradient overwrites it.
-//! Neighbors: the trainer divides by the number of tokens.
+//! Neighbors: the trainer divides by the number of tokens; [`super::projected_loss`] never has all logits.
 
 use attentive_text::special::PAD;
 use burn::{
@@ -40,15 +40,22 @@ pub fn smoothed_loss(logits: Tensor<2>, targets: &[u32], epsilon: f64) -> Smooth
     } else {
         composed(logits, targets, smoothing)
     };
-    SmoothedLoss {
-        objective: sums.clone().narrow(0, 0, 1),
-        cross_entropy: sums.detach().narrow(0, 1, 1),
+    SmoothedLoss::from_sums(sums)
+}
+
+impl SmoothedLoss {
+    /// From `[objective, cross-entropy]`.
+    pub(super) fn from_sums(sums: Tensor<1>) -> Self {
+        Self {
+            objective: sums.clone().narrow(0, 0, 1),
+            cross_entropy: sums.detach().narrow(0, 1, 1),
+        }
     }
 }
 
 /// The smoothed target of one row.
 #[derive(Debug, Clone, Copy)]
-struct Smoothing {
+pub(super) struct Smoothing {
     /// On the true word.
     truth: f64,
     /// On each other word but padding.
@@ -56,7 +63,7 @@ struct Smoothing {
 }
 
 impl Smoothing {
-    fn new(epsilon: f64, vocab: usize) -> Self {
+    pub(super) fn new(epsilon: f64, vocab: usize) -> Self {
         Self {
             truth: 1.0 - epsilon,
             others: epsilon / (vocab - 2) as f64,
@@ -64,9 +71,36 @@ impl Smoothing {
     }
 
     /// `sum t ln t` over the target, with `0 ln 0 = 0`.
-    fn negative_entropy(self, vocab: usize) -> f64 {
+    pub(super) fn negative_entropy(self, vocab: usize) -> f64 {
         let term = |t: f64| if t > 0.0 { t * t.ln() } else { 0.0 };
         term(self.truth) + (vocab - 2) as f64 * term(self.others)
+    }
+
+    /// Objective and cross-entropy of a row of logits, and the log of the sum of their exponentials. `entropy` is
+    /// that of [`Smoothing::negative_entropy`].
+    pub(super) fn read(self, row: &[f32], target: u32, entropy: f64) -> ([f64; 2], f32) {
+        if target == PAD {
+            return ([0.0; 2], 0.0);
+        }
+        let (log_sum, total) = read_row(row);
+        let normalizer = f64::from(log_sum);
+        let truth = f64::from(row[target as usize]) - normalizer;
+        let pad = f64::from(row[PAD as usize]) - normalizer;
+        let all = total - row.len() as f64 * normalizer;
+        let divergence = entropy - (self.truth - self.others) * truth - self.others * (all - pad);
+        ([divergence, -truth], log_sum)
+    }
+
+    /// Overwrites a row of logits with `gradient` times the gradient of its objective: softmax minus target, which
+    /// sums to 1.
+    pub(super) fn differentiate(self, row: &mut [f32], target: u32, log_sum: f32, gradient: f32) {
+        if target == PAD {
+            return row.fill(0.0);
+        }
+        let [truth, others] = [self.truth, self.others].map(|t| t as f32 * gradient);
+        differentiate_row(row, log_sum, gradient, others);
+        row[target as usize] -= truth - others;
+        row[PAD as usize] += others;
     }
 }
 
@@ -119,21 +153,9 @@ impl CpuOp<1> for FusedLoss {
                 for ((row, target), normalizer) in
                     logits.chunks(vocab).zip(targets).zip(normalizers)
                 {
-                    if *target == PAD {
-                        continue;
-                    }
-                    let (log_sum, total) = read_row(row);
+                    let (loss, log_sum) = self.smoothing.read(row, *target, entropy);
                     *normalizer = log_sum;
-                    let log_sum = f64::from(log_sum);
-                    let truth = f64::from(row[*target as usize]) - log_sum;
-                    let pad = f64::from(row[PAD as usize]) - log_sum;
-                    let all = total - vocab as f64 * log_sum;
-                    let Smoothing {
-                        truth: on_truth,
-                        others,
-                    } = self.smoothing;
-                    sums[0] += entropy - (on_truth - others) * truth - others * (all - pad);
-                    sums[1] -= truth;
+                    sums = [sums[0] + loss[0], sums[1] + loss[1]];
                 }
                 sums
             })
@@ -152,8 +174,6 @@ impl CpuOp<1> for FusedLoss {
     ) -> [FlexTensor; 1] {
         let gradient = contiguous(gradient).storage::<f32>()[0];
         let vocab = logits.storage::<f32>().len() / self.targets.len();
-        let [truth, others] =
-            [self.smoothing.truth, self.smoothing.others].map(|t| t as f32 * gradient);
         logits
             .storage_mut::<f32>()
             .par_chunks_mut(ROWS * vocab)
@@ -163,14 +183,8 @@ impl CpuOp<1> for FusedLoss {
                 for ((row, target), log_sum) in
                     logits.chunks_mut(vocab).zip(targets).zip(normalizers)
                 {
-                    if *target == PAD {
-                        row.fill(0.0);
-                        continue;
-                    }
-                    // The gradient is softmax minus target; the target sums to 1.
-                    differentiate_row(row, *log_sum, gradient, others);
-                    row[*target as usize] -= truth - others;
-                    row[PAD as usize] += others;
+                    self.smoothing
+                        .differentiate(row, *target, *log_sum, gradient);
                 }
             });
         [logits]

@@ -6,7 +6,7 @@ use burn::{backend::flex::FlexTensor, tensor::Tensor};
 use rayon::prelude::*;
 
 use super::{
-    fused::{CpuOp, apply, contiguous, on_cpu, tensor_like, total},
+    fused::{CpuOp, apply, contiguous, joined, on_cpu, tensor_like, total},
     simd::{simd, sum, sum2},
 };
 
@@ -74,8 +74,20 @@ impl CpuOp<3> for LayerNorm {
     }
 
     fn backward(&self, saved: Saved, gradient: FlexTensor) -> [FlexTensor; 3] {
+        self.backward_onto(saved, gradient, [None, None, None])
+    }
+
+    /// In a pre-norm block the input's gradient has a share that went around the sub-layer.
+    fn backward_onto(
+        &self,
+        saved: Saved,
+        gradient: FlexTensor,
+        [known_x, known_weight, known_bias]: [Option<FlexTensor>; 3],
+    ) -> [FlexTensor; 3] {
         let Saved { x, weight, moments } = saved;
         let mut gradient = contiguous(gradient);
+        let around = known_x.map(contiguous);
+        let around = around.as_ref().map(|around| around.storage::<f32>());
         let scale = weight.storage::<f32>();
         let width = scale.len();
         // The input's gradient overwrites the output's, after the parameters' share is taken.
@@ -84,16 +96,22 @@ impl CpuOp<3> for LayerNorm {
             .par_chunks_mut(ROWS * width)
             .zip(x.storage::<f32>().par_chunks(ROWS * width))
             .zip(moments.par_chunks(ROWS))
-            .map(|((gradient, input), moments)| {
+            .enumerate()
+            .map(|(chunk, ((gradient, input), moments))| {
                 let mut parameters = vec![0.0; 2 * width];
-                backward_rows(gradient, input, scale, moments, &mut parameters);
+                let around = around.map(|all| &all[chunk * ROWS * width..][..gradient.len()]);
+                backward_rows(gradient, input, scale, moments, around, &mut parameters);
                 parameters
             })
             .collect();
         let mut totals = total(partial, 2 * width);
         let bias = tensor_like(&weight, totals.split_off(width));
         let weight = tensor_like(&weight, totals);
-        [gradient, weight, bias]
+        [
+            gradient,
+            joined(known_weight, weight),
+            joined(known_bias, bias),
+        ]
     }
 }
 
@@ -124,6 +142,7 @@ simd! {
         input: &[f32],
         weight: &[f32],
         moments: &[[f32; 2]],
+        around: Option<&[f32]>,
         parameters: &mut [f32],
     ) {
         let width = weight.len();
@@ -131,7 +150,7 @@ simd! {
         let mut scaled = vec![0.0; width];
         let mut normal = vec![0.0; width];
         let rows = gradient.chunks_exact_mut(width).zip(input.chunks_exact(width)).zip(moments);
-        for ((g, x), [mean, inverse]) in rows {
+        for (row, ((g, x), [mean, inverse])) in rows.enumerate() {
             for i in 0..width {
                 normal[i] = (x[i] - mean) * inverse;
                 scaled[i] = g[i] * weight[i];
@@ -142,6 +161,10 @@ simd! {
             let along = sum2(&scaled, &normal, |s, n| s * n) / width as f32;
             for i in 0..width {
                 g[i] = inverse * (scaled[i] - average - normal[i] * along);
+            }
+            if let Some(around) = around {
+                let around = &around[row * width..][..width];
+                g.iter_mut().zip(around).for_each(|(g, around)| *g += around);
             }
         }
     }

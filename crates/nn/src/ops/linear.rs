@@ -6,12 +6,16 @@
 //! like the weight itself. Neighbors: [`super::matrix`] multiplies; [`crate::layers::linear`] and the
 //! feed-forward layer are made of these.
 
-use burn::{backend::flex::FlexTensor, tensor::Tensor};
+use burn::{
+    backend::flex::FlexTensor,
+    tensor::{Tensor, TensorData},
+};
 use rayon::prelude::*;
 
 use super::{
-    fused::{CpuOp, apply, contiguous, on_cpu, tensor_like, total},
-    matrix::{Matrix, Precision, add_product, dense, product},
+    fused::{CpuOp, apply, contiguous, joined, on_cpu, tensor_like, total},
+    matrix::{Matrix, Precision, add_product, dense, product, product_and_bias},
+    simd::simd,
 };
 
 /// `x W + b` over the last axis: `x` `[.., d_input]`, `weight` `[d_input, d_output]`.
@@ -21,8 +25,6 @@ pub fn affine<const D: usize>(
     bias: Tensor<1>,
     precision: Precision,
 ) -> Tensor<D> {
-    let shape = output_shape(&x, &weight);
-    let x = rows(x);
     if on_cpu(&x.device()) {
         let tracked = x.is_autodiff();
         let inputs = [
@@ -30,21 +32,21 @@ pub fn affine<const D: usize>(
             weight.into_dispatch(),
             bias.into_dispatch(),
         ];
-        return apply::<_, 3, 2>(Affine(precision), tracked, inputs).reshape(shape);
+        return apply(Affine(precision), tracked, inputs);
     }
-    (x.matmul(weight) + bias.unsqueeze()).reshape(shape)
+    let shape = output_shape(&x, &weight);
+    (rows(x).matmul(weight) + bias.unsqueeze()).reshape(shape)
 }
 
 /// `x W` over the last axis: `x` `[.., d_input]`, `weight` `[d_input, d_output]`.
 pub fn project<const D: usize>(x: Tensor<D>, weight: Tensor<2>, precision: Precision) -> Tensor<D> {
-    let shape = output_shape(&x, &weight);
-    let x = rows(x);
     if on_cpu(&x.device()) {
         let tracked = x.is_autodiff();
         let inputs = [x.into_dispatch(), weight.into_dispatch()];
-        return apply::<_, 2, 2>(Project(precision), tracked, inputs).reshape(shape);
+        return apply(Project(precision), tracked, inputs);
     }
-    x.matmul(weight).reshape(shape)
+    let shape = output_shape(&x, &weight);
+    rows(x).matmul(weight).reshape(shape)
 }
 
 fn output_shape<const D: usize>(x: &Tensor<D>, weight: &Tensor<2>) -> [usize; D] {
@@ -68,12 +70,21 @@ impl CpuOp<2> for Project {
 
     fn forward(&self, [x, weight]: [FlexTensor; 2]) -> (FlexTensor, Self::Saved) {
         let (x, weight) = (contiguous(x), dense(weight));
-        let output = product(Matrix::of(&x), Matrix::of(&weight), self.0);
-        (matrix(output, &x, &weight), [x, weight])
+        let output = product(Matrix::of_rows(&x), Matrix::of(&weight), self.0);
+        (with_width_of(&weight, &x, output), [x, weight])
     }
 
-    fn backward(&self, [x, weight]: Self::Saved, gradient: FlexTensor) -> [FlexTensor; 2] {
-        input_gradients(&x, &weight, &contiguous(gradient), self.0)
+    fn backward(&self, saved: Self::Saved, gradient: FlexTensor) -> [FlexTensor; 2] {
+        self.backward_onto(saved, gradient, [None, None])
+    }
+
+    fn backward_onto(
+        &self,
+        [x, weight]: Self::Saved,
+        gradient: FlexTensor,
+        known: [Option<FlexTensor>; 2],
+    ) -> [FlexTensor; 2] {
+        input_gradients(&x, &weight, &contiguous(gradient), known, self.0)
     }
 }
 
@@ -85,80 +96,89 @@ impl CpuOp<3> for Affine {
 
     fn forward(&self, [x, weight, bias]: [FlexTensor; 3]) -> (FlexTensor, Self::Saved) {
         let (x, weight, bias) = (contiguous(x), dense(weight), contiguous(bias));
-        let (left, right) = (Matrix::of(&x), Matrix::of(&weight));
-        let mut output = repeated(bias.storage::<f32>(), left.rows);
-        add_product(&mut output, left, right, self.0);
-        (matrix(output, &x, &weight), [x, weight, bias])
+        let (left, right) = (Matrix::of_rows(&x), Matrix::of(&weight));
+        let output = product_and_bias(left, right, bias.storage::<f32>(), self.0);
+        (with_width_of(&weight, &x, output), [x, weight, bias])
     }
 
-    fn backward(&self, [x, weight, bias]: Self::Saved, gradient: FlexTensor) -> [FlexTensor; 3] {
+    fn backward(&self, saved: Self::Saved, gradient: FlexTensor) -> [FlexTensor; 3] {
+        self.backward_onto(saved, gradient, [None, None, None])
+    }
+
+    fn backward_onto(
+        &self,
+        [x, weight, bias]: Self::Saved,
+        gradient: FlexTensor,
+        [known_x, known_weight, known_bias]: [Option<FlexTensor>; 3],
+    ) -> [FlexTensor; 3] {
         let gradient = contiguous(gradient);
-        let [d_x, d_weight] = input_gradients(&x, &weight, &gradient, self.0);
+        let known = [known_x, known_weight];
+        let [d_x, d_weight] = input_gradients(&x, &weight, &gradient, known, self.0);
         let d_bias = column_sums(gradient.storage::<f32>(), bias.storage::<f32>().len());
-        [d_x, d_weight, tensor_like(&bias, d_bias)]
+        let d_bias = joined(known_bias, tensor_like(&bias, d_bias));
+        [d_x, d_weight, d_bias]
     }
 }
 
-/// `dX = dY Wᵀ` and `dW = Xᵀ dY`, the latter in the memory order of the weight.
+/// `dX = dY Wᵀ` and `dW = Xᵀ dY`, the latter in the memory order of the weight. What is known of `dX` is what
+/// other maps of the same input have found: the product is added to it.
 fn input_gradients(
     x: &FlexTensor,
     weight: &FlexTensor,
     gradient: &FlexTensor,
+    [known_x, known_weight]: [Option<FlexTensor>; 2],
     precision: Precision,
 ) -> [FlexTensor; 2] {
-    let (left, right, output) = (Matrix::of(x), Matrix::of(weight), Matrix::of(gradient));
-    let d_x = tensor_like(x, product(output, right.transposed(), precision));
+    let (left, right) = (Matrix::of_rows(x), Matrix::of(weight));
+    let output = Matrix::of_rows(gradient);
+    let d_x = match known_x {
+        Some(known) => {
+            let mut known = contiguous(known);
+            let sum = known.storage_mut::<f32>();
+            add_product(sum, output, right.transposed(), precision);
+            known
+        }
+        None => tensor_like(x, product(output, right.transposed(), precision)),
+    };
     let d_weight = if weight.is_contiguous() {
         tensor_like(weight, product(left.transposed(), output, precision))
     } else {
         let transposed = weight.transpose(0, 1);
         tensor_like(&transposed, product(output.transposed(), left, precision)).transpose(0, 1)
     };
-    [d_x, d_weight]
+    [d_x, joined(known_weight, d_weight)]
 }
 
-/// `output` as a matrix with the rows of `x` and the columns of `weight`.
-fn matrix(output: Vec<f32>, x: &FlexTensor, weight: &FlexTensor) -> FlexTensor {
-    let shape = [x.layout().shape()[0], weight.layout().shape()[1]];
-    FlexTensor::from_data(burn::tensor::TensorData::new(output, shape))
-}
-
-/// `row`, repeated `times` times.
-fn repeated(row: &[f32], times: usize) -> Vec<f32> {
-    let size = row.len() * times;
-    let mut output = Vec::with_capacity(size);
-    output.spare_capacity_mut()[..size]
-        .par_chunks_mut(row.len() * ROWS)
-        .for_each(|chunk| {
-            for target in chunk.chunks_mut(row.len()) {
-                for (target, value) in target.iter_mut().zip(row) {
-                    target.write(*value);
-                }
-            }
-        });
-    // SAFETY: every element of the first `size` was written above.
-    unsafe { output.set_len(size) };
-    output
+/// `output` as a tensor of the shape of `x` but for the last axis, which is that of `weight`.
+fn with_width_of(weight: &FlexTensor, x: &FlexTensor, output: Vec<f32>) -> FlexTensor {
+    let mut shape = x.layout().shape().clone();
+    let last = shape.num_dims() - 1;
+    shape[last] = weight.layout().shape()[1];
+    FlexTensor::from_data(TensorData::new(output, shape))
 }
 
 /// Rows per task; fixed, so that sums over rows do not depend on the number of threads.
 const ROWS: usize = 64;
 
 /// The sum of each column of a matrix by rows.
-fn column_sums(values: &[f32], width: usize) -> Vec<f32> {
+pub(super) fn column_sums(values: &[f32], width: usize) -> Vec<f32> {
     let partial: Vec<Vec<f32>> = values
         .par_chunks(ROWS * width)
         .map(|chunk| {
             let mut sums = vec![0.0; width];
-            for row in chunk.chunks_exact(width) {
-                sums.iter_mut()
-                    .zip(row)
-                    .for_each(|(sum, value)| *sum += value);
-            }
+            add_rows(chunk, &mut sums);
             sums
         })
         .collect();
     total(partial, width)
+}
+
+simd! {
+    fn add_rows(rows: &[f32], sums: &mut [f32]) {
+        for row in rows.chunks_exact(sums.len()) {
+            sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+        }
+    }
 }
 
 #[cfg(test)]

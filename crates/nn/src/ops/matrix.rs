@@ -4,7 +4,10 @@
 //! ([`super::bf16`]). The caller says which of them runs ([`crate::pass::Pass::precision`]), and an operation
 //! remembers it for its backward pass. Neighbor: [`super::linear`].
 
+use std::mem::MaybeUninit;
+
 use burn::backend::flex::FlexTensor;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::fused::contiguous;
@@ -57,6 +60,30 @@ impl<'a> Matrix<'a> {
         }
     }
 
+    /// All axes but the last are rows. The tensor is contiguous and covers its storage.
+    pub(super) fn of_rows(tensor: &'a FlexTensor) -> Self {
+        let shape = tensor.layout().shape();
+        let columns = shape[shape.num_dims() - 1];
+        Self::by_rows(tensor.storage::<f32>(), columns)
+    }
+
+    /// A matrix by rows.
+    pub(super) fn by_rows(values: &'a [f32], columns: usize) -> Self {
+        Self {
+            values,
+            rows: values.len() / columns,
+            columns,
+            row_stride: columns as isize,
+            column_stride: 1,
+        }
+    }
+
+    /// Some rows of a matrix by rows.
+    pub(super) fn some_rows(self, first: usize, count: usize) -> Self {
+        let values = &self.values[first * self.columns..][..count * self.columns];
+        Self::by_rows(values, self.columns)
+    }
+
     pub(super) fn transposed(self) -> Self {
         Self {
             rows: self.columns,
@@ -79,11 +106,15 @@ pub(super) fn dense(weight: FlexTensor) -> FlexTensor {
     }
 }
 
-/// Whether a product replaces what stands in its destination or is added to it.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Destination {
+/// What becomes of what stands in the destination of a product.
+#[derive(Clone, Copy)]
+pub(super) enum Destination<'a> {
+    /// It is replaced.
     Replace,
+    /// The product is added to it.
     Add,
+    /// It is replaced by this row, to each row of which the product is added.
+    Bias(&'a [f32]),
 }
 
 /// A place in the memory of a result, of which threads write disjoint parts.
@@ -106,17 +137,31 @@ impl Output {
 
 /// A new matrix by rows.
 pub(super) fn product(left: Matrix, right: Matrix, precision: Precision) -> Vec<f32> {
+    new_product(left, right, Destination::Replace, precision)
+}
+
+/// A new matrix by rows, with `bias` added to each row.
+pub(super) fn product_and_bias(
+    left: Matrix,
+    right: Matrix,
+    bias: &[f32],
+    precision: Precision,
+) -> Vec<f32> {
+    assert_eq!(bias.len(), right.columns);
+    new_product(left, right, Destination::Bias(bias), precision)
+}
+
+fn new_product(
+    left: Matrix,
+    right: Matrix,
+    destination: Destination,
+    precision: Precision,
+) -> Vec<f32> {
     let size = left.rows * right.columns;
     let mut output = Vec::with_capacity(size);
     // SAFETY: the capacity holds `size` elements, all of which are written.
     unsafe {
-        multiply(
-            output.as_mut_ptr(),
-            left,
-            right,
-            Destination::Replace,
-            precision,
-        );
+        multiply(output.as_mut_ptr(), left, right, destination, precision);
         output.set_len(size);
     }
     output
@@ -124,17 +169,20 @@ pub(super) fn product(left: Matrix, right: Matrix, precision: Precision) -> Vec<
 
 /// Adds a product to a matrix by rows.
 pub(super) fn add_product(output: &mut [f32], left: Matrix, right: Matrix, precision: Precision) {
+    write_product(output, left, right, Destination::Add, precision);
+}
+
+/// Writes a product into a matrix by rows.
+pub(super) fn write_product(
+    output: &mut [f32],
+    left: Matrix,
+    right: Matrix,
+    destination: Destination,
+    precision: Precision,
+) {
     assert_eq!(output.len(), left.rows * right.columns);
     // SAFETY: just asserted.
-    unsafe {
-        multiply(
-            output.as_mut_ptr(),
-            left,
-            right,
-            Destination::Add,
-            precision,
-        )
-    }
+    unsafe { multiply(output.as_mut_ptr(), left, right, destination, precision) }
 }
 
 /// Products smaller than this run on one thread.
@@ -166,6 +214,14 @@ unsafe fn multiply(
         };
     }
     let _ = precision;
+    if let Destination::Bias(bias) = destination {
+        // SAFETY: there is room for all rows.
+        let output =
+            unsafe { std::slice::from_raw_parts_mut(output.cast::<MaybeUninit<f32>>(), m * n) };
+        output.par_chunks_mut(n).for_each(|row| {
+            row.write_copy_of_slice(bias);
+        });
+    }
     // SAFETY: both inputs cover their whole slices (asserted above, and their strides are a permutation
     // of a dense matrix's); the caller vouches for the output.
     unsafe {
@@ -176,7 +232,7 @@ unsafe fn multiply(
             output,
             1,
             n as isize,
-            destination == Destination::Add,
+            !matches!(destination, Destination::Replace),
             left.values.as_ptr(),
             left.column_stride,
             left.row_stride,

@@ -10,7 +10,7 @@
 //! 1. Write the composed form as a plain function of tensors. It is the definition, and what GPUs run.
 //! 2. Implement `CpuOp<N>` (`fused.rs`) for a struct with the operation's numbers: `forward` returns the result
 //!    and what the backward pass needs, `backward` the gradient of every input. Inputs may have any layout
-//!    (`contiguous`).
+//!    (`contiguous`). Where adding to a known gradient costs nothing, it is `backward_onto` that does the work.
 //! 3. Split the work into chunks of a **fixed** size and add partial sums up in order, so that the result does
 //!    not depend on the number of threads. Put inner loops into `simd!`. Random masks are hashes of a key
 //!    ([`crate::random::Keys`]), so that forward and backward, and a resumed run, compute the same ones.
@@ -24,10 +24,13 @@ mod attention_blocks;
 mod attention_kernel;
 #[cfg(target_arch = "x86_64")]
 mod bf16;
+#[cfg(target_arch = "x86_64")]
+mod bf16_packing;
 #[cfg(test)]
 pub(crate) mod check;
 mod dropout;
 mod elementwise;
+mod embedding;
 mod fused;
 mod kl_divergence;
 mod label_smoothing;
@@ -37,12 +40,14 @@ mod learning_curve;
 mod linear;
 mod matrix;
 mod orthogonalize;
+mod projected_loss;
 mod simd;
 
 pub use adam::{AdamStep, adam_update, blend, sum_of_squares};
 pub(crate) use attention::attention;
 pub use dropout::dropout;
 pub use elementwise::{bias_relu_dropout, dropout_add};
+pub use embedding::embed;
 pub(crate) use fused::on_cpu;
 pub use kl_divergence::kl_divergence;
 pub use label_smoothing::{SmoothedLoss, smoothed_loss};
@@ -50,3 +55,4 @@ pub use layer_norm::layer_norm;
 pub use linear::{affine, project};
 pub use matrix::Precision;
 pub use orthogonalize::orthogonalize;
+pub use projected_loss::projected_loss;

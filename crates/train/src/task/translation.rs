@@ -284,7 +284,8 @@ pub fn r_drop_loss(
     weight: f64,
     pass: &mut Pass,
 ) -> SmoothedLoss {
-    let (logits, predicted) = predictions(model, &batch.twice(), pass);
+    let (hidden, predicted) = hidden_of(model, &batch.twice(), pass);
+    let logits = model.logits(hidden, pass).flatten::<2>(0, 1);
     let divergence = kl_divergence(logits.clone(), &predicted[..predicted.len() / 2]);
     let loss = smoothed_loss(logits, &predicted, smoothing);
     SmoothedLoss {
@@ -300,12 +301,12 @@ pub fn batch_loss(
     smoothing: f64,
     pass: &mut Pass,
 ) -> SmoothedLoss {
-    let (logits, predicted) = predictions(model, batch, pass);
-    smoothed_loss(logits, &predicted, smoothing)
+    let (hidden, predicted) = hidden_of(model, batch, pass);
+    model.loss(hidden, &predicted, smoothing, pass)
 }
 
-/// The logits `[rows * len, vocab]` and the token that each row should predict.
-fn predictions(model: &Transformer, batch: &Batch, pass: &mut Pass) -> (Tensor<2>, Vec<u32>) {
+/// What the decoder makes of a batch, `[rows, len, d_model]`, and the token that each position should predict.
+fn hidden_of(model: &Transformer, batch: &Batch, pass: &mut Pass) -> (Tensor<3>, Vec<u32>) {
     let device = model.device();
     let (rows, len) = (batch.rows(), batch.tgt_len - 1);
     let src = ids(&batch.src, [rows, batch.src_len], &device);
@@ -316,10 +317,8 @@ fn predictions(model: &Transformer, batch: &Batch, pass: &mut Pass) -> (Tensor<2
         .unzip();
     let tgt = ids(&fed.concat(), [rows, len], &device);
     let memory = model.encode(src, pass);
-    let hidden = model.decode(tgt, &memory, pass).hidden; // [rows, len, d_model]
-    let logits = model.logits(hidden, pass);
-    let vocab = logits.dims()[2];
-    (logits.reshape([rows * len, vocab]), predicted.concat())
+    let hidden = model.decode(tgt, &memory, pass).hidden;
+    (hidden, predicted.concat())
 }
 
 fn ids(values: &[u32], shape: [usize; 2], device: &Device) -> Tensor<2, Int> {

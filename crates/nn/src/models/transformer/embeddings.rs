@@ -16,7 +16,7 @@ use crate::{
         embedding::Embedding,
         positions::{LearnedPositions, sinusoids},
     },
-    ops::{Precision, affine, dropout},
+    ops::{Precision, SmoothedLoss, affine, dropout, embed, projected_loss},
     pass::Pass,
 };
 
@@ -76,11 +76,36 @@ impl Embeddings {
 
     /// `[batch, len, d_model]` -> logits `[batch, len, vocab]`
     pub fn project(&self, hidden: Tensor<3>, precision: Precision) -> Tensor<3> {
-        let weight = match &self.projection {
+        let bias = self.projection_bias.val();
+        affine(hidden, self.projection(), bias, precision)
+    }
+
+    /// The loss of the logits of `[batch, len, d_model]`, `targets` row by row, without keeping the logits.
+    pub fn loss(
+        &self,
+        hidden: Tensor<3>,
+        targets: &[u32],
+        smoothing: f64,
+        precision: Precision,
+    ) -> SmoothedLoss {
+        let hidden = hidden.flatten::<2>(0, 1);
+        let bias = self.projection_bias.val();
+        projected_loss(
+            hidden,
+            self.projection(),
+            bias,
+            targets,
+            smoothing,
+            precision,
+        )
+    }
+
+    /// `[d_model, vocab]`
+    fn projection(&self) -> Tensor<2> {
+        match &self.projection {
             Some(weight) => weight.val(),
-            None => self.target.weight.val().transpose(), // [d_model, vocab]
-        };
-        affine(hidden, weight, self.projection_bias.val(), precision)
+            None => self.target.weight.val().transpose(),
+        }
     }
 
     /// Token vectors times `sqrt(d_model)` (§3.4), plus positions, with dropout (§5.4).
@@ -92,17 +117,14 @@ impl Embeddings {
         start: usize,
         pass: &mut Pass,
     ) -> Tensor<3> {
-        let embedded = table.forward(tokens); // [batch, len, d_model]
-        let [_, len, d_model] = embedded.dims();
-        let embedded = embedded.mul_scalar((d_model as f64).sqrt());
-        let positions = match positions {
-            Some(table) => table.forward(start, len),
-            None => sinusoids(start, len, d_model, &embedded.device()),
+        let [len, d_model] = [tokens.dims()[1], table.weight.dims()[1]];
+        let Some(positions) = positions else {
+            let weight = table.weight.val();
+            let positions = sinusoids(start, len, d_model, &weight.device());
+            return embed(weight, tokens, positions, self.dropout, &mut pass.dropout);
         };
-        dropout(
-            embedded + positions.unsqueeze(),
-            self.dropout,
-            &mut pass.dropout,
-        )
+        let embedded = table.forward(tokens).mul_scalar((d_model as f64).sqrt()); // [batch, len, d_model]
+        let positions = positions.forward(start, len).unsqueeze();
+        dropout(embedded + positions, self.dropout, &mut pass.dropout)
     }
 }

@@ -23,7 +23,7 @@ use self::{
     embeddings::Embeddings,
     encoder::Encoder,
 };
-use crate::{init::Init, layers::block::BlockConfig, mask::Mask, pass::Pass};
+use crate::{init::Init, layers::block::BlockConfig, mask::Mask, ops::SmoothedLoss, pass::Pass};
 
 /// The Transformer: embeddings on both sides, the two stacks, and the output projection.
 #[derive(Module, Debug)]
@@ -113,6 +113,18 @@ impl Transformer {
     /// Logits over the target vocabulary: `[batch, len, d_model]` -> `[batch, len, vocab]`.
     pub fn logits(&self, hidden: Tensor<3>, pass: &Pass) -> Tensor<3> {
         self.embeddings.project(hidden, pass.precision)
+    }
+
+    /// The label-smoothed loss of predicting `targets`, row by row, from `hidden` `[batch, len, d_model]`.
+    pub fn loss(
+        &self,
+        hidden: Tensor<3>,
+        targets: &[u32],
+        smoothing: f64,
+        pass: &Pass,
+    ) -> SmoothedLoss {
+        self.embeddings
+            .loss(hidden, targets, smoothing, pass.precision)
     }
 
     /// Log-probabilities over the target vocabulary, `[batch, len, vocab]`.
