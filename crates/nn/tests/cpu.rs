@@ -219,7 +219,8 @@ fn f32_equals_the_burn_model_with_every_architecture_and_instruction_set() {
 /// Log-probabilities of the first token after a long source, which is encoded block by block.
 fn after_a_long_source<M: SearchModel>(model: &M) -> Vec<f32> {
     let words = (0..3000u32).map(|i| 4 + i * i % 33);
-    let mut state = model.start(&[words.chain([EOS]).collect()]);
+    let source = Request::new(words.chain([EOS]).collect());
+    let mut state = model.start(&[&source]);
     let mut row = Vec::new();
     model.step(&mut state, &[BOS], &mut row);
     row

@@ -100,7 +100,8 @@ fn cached_steps_match_full_forward() {
             &mut Pass::evaluation(),
         );
         let full = floats(model.log_probs(full.hidden, &Pass::evaluation())); // [2, 4, 23]
-        let mut state = SearchModel::start(&model, &sources);
+        let requests = sources.map(Request::new);
+        let mut state = SearchModel::start(&model, &[&requests[0], &requests[1]]);
         for (position, tokens) in targets[0].iter().zip(&targets[1]).enumerate() {
             let mut step = Vec::new();
             SearchModel::step(&model, &mut state, &[*tokens.0, *tokens.1], &mut step);
@@ -313,7 +314,7 @@ fn inspection_shows_the_weights_and_probabilities_of_the_forward_pass() {
         }
     }
     // What it thinks comes next is what the search would be told, step by step.
-    let mut state = SearchModel::start(&model, &[vec![5, 9, 4, 17, EOS]]);
+    let mut state = SearchModel::start(&model, &[&Request::new(vec![5, 9, 4, 17, EOS])]);
     let mut log_probs = Vec::new();
     for ((read, written), step) in [BOS, 8, 6, 21]
         .iter()

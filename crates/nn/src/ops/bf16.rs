@@ -258,7 +258,7 @@ impl LeftTiles {
         let order = match depth.count {
             _ if left.column_stride != 1 => LeftOrder::Columns,
             ..=64 => LeftOrder::Rows64,
-            ..=128 => LeftOrder::Rows128,
+            65..=128 => LeftOrder::Rows128,
             _ => LeftOrder::Rows256,
         };
         // SAFETY: the caller's.
