@@ -141,7 +141,7 @@ proptest! {
 fn others_join_before_the_longest_sentence_has_ended() {
     // A copy takes as many steps as the source has tokens: the long one 30, each short one 3.
     let lengths = [29, 2, 2, 2, 2, 2, 2, 2, 2];
-    let requests = lengths.map(|len| Request::new(vec![vec![6; len], vec![EOS]].concat()));
+    let requests = lengths.map(|len| Request::new([vec![6; len], vec![EOS]].concat()));
     struct TwoAtMost<'a>(Planned<'a>);
     impl<'a> Feed for TwoAtMost<'a> {
         type Request = &'a Request;
