@@ -5,7 +5,8 @@
 //! the logarithm of its sum. Backward, the weights of a block are computed again from these. Scores lie
 //! transposed, `[keys, queries]`: one query per lane, so that maxima and sums need no step across lanes, and
 //! no product needs its factors in another order. Hidden blocks are skipped.
-//! Neighbors: [`mod@super::attention`] calls this, [`super::attention_kernel`] multiplies.
+//! Neighbors: [`mod@super::attention`] calls this, [`super::attention_kernel`] multiplies,
+//! [`super::attention_softmax`] makes weights of scores.
 
 use std::ops::Range;
 
@@ -14,12 +15,13 @@ use rayon::prelude::*;
 use super::{
     attention::{Call, Sizes},
     attention_kernel::{Left, Product, multiply},
+    attention_softmax::{soften, soften_backward},
     matrix::Output,
-    simd::{LANES, exp, simd, sum2},
+    simd::{LANES, simd, sum2},
 };
 
 /// Queries of a block; whole vectors.
-const QUERIES: usize = 128;
+pub(super) const QUERIES: usize = 128;
 /// Keys of a block. The scores of a block and its queries, keys and values lie in the second-level cache.
 const KEYS: usize = 128;
 /// The most segments that keys are split into backward, so that few heads keep many cores busy.
@@ -97,7 +99,7 @@ fn segment(blocks: usize, segments: usize, index: usize) -> Range<usize> {
 
 /// Where a block of queries of one head lies.
 #[derive(Clone, Copy)]
-struct Place {
+pub(super) struct Place {
     /// The sentence.
     row: usize,
     /// The block's first query.
@@ -138,7 +140,7 @@ impl Place {
 
     /// The indices of the weights of 16 queries and the first of these keys.
     #[inline(always)]
-    fn weights(&self, call: &Call, lane: usize, keys: &Range<usize>) -> [u32; LANES] {
+    pub(super) fn weights(&self, call: &Call, lane: usize, keys: &Range<usize>) -> [u32; LANES] {
         let first = self.weight.wrapping_add(keys.start as u32);
         let step = call.sizes.key_len as u32;
         let mut indices = [0; LANES];
@@ -434,105 +436,4 @@ unsafe fn add_row(to: Output, row: &[f32], width: usize, factor: f32) {
     to.iter_mut()
         .zip(row)
         .for_each(|(to, value)| *to += value * factor);
-}
-
-/// Scores to weights before they are normalized, for 16 queries: the running maximum and the running sum go on,
-/// and what was summed up before is to be multiplied with the result.
-#[inline(always)]
-fn soften(
-    call: &Call,
-    at: Place,
-    keys: &Range<usize>,
-    lane: usize,
-    scores: &mut [f32],
-    largest: &mut [f32],
-    sums: &mut [f32],
-) -> [f32; LANES] {
-    let before = *lanes(largest, lane);
-    let (mut top, mut total, mut factors) = (before, [0.0; LANES], [0.0; LANES]);
-    for key in 0..keys.len() {
-        let scores = lanes(scores, key * QUERIES + lane);
-        for i in 0..LANES {
-            top[i] = if scores[i] > top[i] {
-                scores[i]
-            } else {
-                top[i]
-            };
-        }
-    }
-    let indices = at.weights(call, lane, keys);
-    for key in 0..keys.len() {
-        let scores = lanes(scores, key * QUERIES + lane);
-        for i in 0..LANES {
-            let hidden = scores[i] == f32::NEG_INFINITY;
-            scores[i] = if hidden { 0.0 } else { exp(scores[i] - top[i]) };
-            total[i] += scores[i];
-        }
-        if let Some(pattern) = call.dropout {
-            for i in 0..LANES {
-                scores[i] *= pattern.factor(indices[i].wrapping_add(key as u32));
-            }
-        }
-    }
-    let sums = lanes(sums, lane);
-    for i in 0..LANES {
-        factors[i] = exp(before[i] - top[i]);
-        sums[i] = sums[i] * factors[i] + total[i];
-    }
-    *lanes(largest, lane) = top;
-    factors
-}
-
-/// Scores to weights after dropout, and the gradients of these weights to those of the scores, for 16 queries.
-/// `sums` are the logarithms of the sums, and the sums of output times gradient.
-#[inline(always)]
-fn soften_backward(
-    call: &Call,
-    at: Place,
-    keys: &Range<usize>,
-    lane: usize,
-    sums: [&[f32]; 2],
-    scores: &mut [f32],
-    d_scores: &mut [f32],
-) {
-    let [log_sum, along] = sums.map(|sums| {
-        let sums: &[f32; LANES] = sums[lane..lane + LANES].try_into().expect("LANES values");
-        *sums
-    });
-    let indices = at.weights(call, lane, keys);
-    for key in 0..keys.len() {
-        let scores = lanes(scores, key * QUERIES + lane);
-        let d_scores = lanes(d_scores, key * QUERIES + lane);
-        for i in 0..LANES {
-            let hidden = scores[i] == f32::NEG_INFINITY;
-            scores[i] = if hidden {
-                0.0
-            } else {
-                exp(scores[i] - log_sum[i])
-            };
-        }
-        // Softmax: d_score = weight * (d_weight - sum of weight * d_weight), and that sum is output * gradient.
-        match call.dropout {
-            None => {
-                for i in 0..LANES {
-                    d_scores[i] = scores[i] * (d_scores[i] - along[i]);
-                }
-            }
-            Some(pattern) => {
-                for i in 0..LANES {
-                    let factor = pattern.factor(indices[i].wrapping_add(key as u32));
-                    d_scores[i] = scores[i] * (d_scores[i] * factor - along[i]);
-                    scores[i] *= factor;
-                }
-            }
-        }
-    }
-}
-
-/// One vector; in this form the compiler sees that it is one.
-#[inline(always)]
-fn lanes(values: &mut [f32], at: usize) -> &mut [f32; LANES] {
-    (&mut values[at..at + LANES])
-        .try_into()
-        .expect("LANES values")
 }

@@ -22,6 +22,7 @@ mod adam;
 mod attention;
 mod attention_blocks;
 mod attention_kernel;
+mod attention_softmax;
 #[cfg(target_arch = "x86_64")]
 mod bf16;
 #[cfg(target_arch = "x86_64")]

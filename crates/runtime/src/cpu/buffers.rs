@@ -98,9 +98,9 @@ mod tests {
         let small = kept_after(&model, 10);
         assert!(small > 0 && small < SMALL);
         assert_eq!(kept_after(&model, 10), small, "nothing grows");
-        assert!(kept_after(&model, 2000) < SMALL, "one large request");
+        assert!(kept_after(&model, 9000) < SMALL, "one large request");
         // Where all requests are large, their buffers stay.
-        let large: Vec<usize> = (0..4).map(|_| kept_after(&model, 2000)).collect();
+        let large: Vec<usize> = (0..4).map(|_| kept_after(&model, 9000)).collect();
         assert!(large[3] > 2 * SMALL, "{large:?}");
         let after: Vec<usize> = (0..12).map(|_| kept_after(&model, 10)).collect();
         assert!(after[11] <= small, "{after:?}");
