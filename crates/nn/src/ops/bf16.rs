@@ -257,8 +257,8 @@ impl LeftTiles {
         debug_assert!(to.len() >= Self::size(rows.count));
         let order = match depth.count {
             _ if left.column_stride != 1 => LeftOrder::Columns,
-            ..=64 => LeftOrder::Rows64,
-            ..=128 => LeftOrder::Rows128,
+            0..=64 => LeftOrder::Rows64,
+            65..=128 => LeftOrder::Rows128,
             _ => LeftOrder::Rows256,
         };
         // SAFETY: the caller's.

@@ -59,7 +59,7 @@ pub(super) unsafe fn pack_panels(
         if right.column_stride == 1 {
             return pack_pairs::<NR>(right, columns, depth, panel_size, to);
         }
-        if columns.count % NR != 0 {
+        if !columns.count.is_multiple_of(NR) {
             let last = columns.count / NR * panel_size;
             to[last..][..depth.count * NR].fill(MaybeUninit::new(0));
         }
