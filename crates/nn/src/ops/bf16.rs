@@ -257,7 +257,7 @@ impl LeftTiles {
         debug_assert!(to.len() >= Self::size(rows.count));
         let order = match depth.count {
             _ if left.column_stride != 1 => LeftOrder::Columns,
-            ..=64 => LeftOrder::Rows64,
+            0..=64 => LeftOrder::Rows64,
             65..=128 => LeftOrder::Rows128,
             _ => LeftOrder::Rows256,
         };
