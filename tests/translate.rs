@@ -316,3 +316,103 @@ fn a_line_of_twenty_thousand_tokens_is_cut_at_the_limit_that_was_set() {
     assert!(!ran.stderr.contains("too long"), "{ran:?}");
     assert_eq!(ran.good().lines().count(), 1);
 }
+
+#[test]
+fn a_shortlist_of_the_corpus_changes_no_copy_and_a_wrong_file_is_named() {
+    let folder = Folder::new();
+    let (src, tgt) = (
+        folder.file("a.src", letters(300)),
+        folder.file("a.tgt", letters(300)),
+    );
+    let list = folder.path("a.shortlist");
+    let learn = [
+        "shortlist",
+        "--model",
+        run(),
+        "--src",
+        &src,
+        "--tgt",
+        &tgt,
+        "--out",
+        &list,
+        "--best",
+        "3",
+    ];
+    let report = attentive(&learn).good();
+    assert!(report.contains("a.shortlist"), "{report}");
+    for model in [run(), int8()] {
+        let plain = translate(model, &["-i", &src]);
+        assert_eq!(translate(model, &["-i", &src, "--shortlist", &list]), plain);
+    }
+    let broken = folder.file("broken", "no shortlist");
+    attentive(&["translate", "-m", run(), "--shortlist", &broken, "a b"])
+        .bad(1, &["broken", "attentive shortlist"]);
+    attentive(&[
+        "shortlist",
+        "--model",
+        run(),
+        "--src",
+        &src,
+        "--tgt",
+        "none",
+        "--out",
+        &list,
+    ])
+    .bad(1, &["none"]);
+    assert!(Path::new(&list).exists(), "what was there stays");
+}
+
+#[test]
+fn a_draft_changes_no_translation_and_needs_greedy_search() {
+    for lines in [&["a b c d"][..], &["a b", "c d e f g", "h a"]] {
+        let plain = translate(int8(), &[lines, &["--beam", "1", "--scores"]].concat());
+        let draft = ["--beam", "1", "--scores", "--draft", run()];
+        assert_eq!(translate(int8(), &[lines, &draft].concat()), plain);
+    }
+    attentive(&[
+        "translate",
+        "-m",
+        int8(),
+        "--draft",
+        run(),
+        "--beam",
+        "4",
+        "a b",
+    ])
+    .bad(2, &["--beam 1"]);
+    attentive(&[
+        "translate",
+        "-m",
+        int8(),
+        "--draft",
+        "de-en",
+        "--beam",
+        "1",
+        "a b",
+    ])
+    .bad(1, &["de-en"]);
+}
+
+#[test]
+fn an_unknown_instruction_set_is_refused_with_those_that_are_there() {
+    let mut command = program::command(&["translate", "-m", int8(), "a b"]);
+    let output = command
+        .env("ATTENTIVE_ISA", "mmx")
+        .output()
+        .expect("it runs");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{message}");
+    assert!(
+        message.contains("mmx") && message.contains("scalar"),
+        "{message}"
+    );
+    let mut command = program::command(&["translate", "-m", int8(), "a b"]);
+    let output = command
+        .env("ATTENTIVE_ISA", "scalar")
+        .output()
+        .expect("it runs");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        translate(int8(), &["a b"])
+    );
+}

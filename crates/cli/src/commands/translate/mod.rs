@@ -83,6 +83,8 @@ Examples:
   attentive translate --model runs/multi30k -i test.de -o test.en --beam 8
   zcat big.de.gz | attentive translate --model multi30k-int8 > big.en
   attentive translate --model multi30k-int8 --prefix \"A dog\" --alignments \"Ein Hund rennt.\"
+  attentive translate --model multi30k-int8 --shortlist multi30k.shortlist -i test.de -o test.en
+  attentive translate --model multi30k-int8 --draft tiny-int8 --beam 1 \"Ein Hund rennt.\"
   attentive translate --sample --temperature 0.8 --alternatives 3 \"Hallo, alle zusammen!\"
 
 Without --model, German becomes English and English becomes German: the language is found out once,
