@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::{
     attention_blocks,
-    attention_kernel::{Transposed, add_weighted},
+    attention_kernel::{Transposed, add_weighted, has_tiles},
     dropout::Pattern,
     fused::{CpuOp, apply, contiguous, tensor_like},
     simd::{exp, max, simd, sum, sum2},
@@ -21,8 +21,11 @@ use super::{
 use crate::{attention::dot_product::Heads, mask::Mask, random::Keys};
 
 /// Up to so many keys a sentence at a time is computed and its weights are kept; above, blocks of them
-/// ([`super::attention_blocks`]).
-const SHORT: usize = 64;
+/// ([`super::attention_blocks`]). Measured with AVX-512, where products of blocks are fastest; elsewhere the
+/// matrix library that they call needs more keys to pay.
+fn short() -> usize {
+    if has_tiles() { 8 } else { 64 }
+}
 
 /// As [`crate::attention::dot_product::scaled_dot_product`], without returning weights.
 pub(crate) fn attention(
@@ -176,7 +179,7 @@ impl CpuOp<3> for Attention {
     fn forward(&self, inputs: [FlexTensor; 3]) -> (FlexTensor, Saved) {
         let inputs = inputs.map(contiguous);
         let call = self.call(&inputs);
-        let (output, softmax) = if self.sizes.key_len <= SHORT {
+        let (output, softmax) = if self.sizes.key_len <= short() {
             let (output, weights) = forward_short(&call);
             let output = tensor_like(&inputs[0], output);
             (output, Softmax::Weights(Arc::new(weights)))
@@ -420,7 +423,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
         fn attention_in_blocks_equals_the_composed_one(
-            batch in 1usize..3, query_len in 1usize..700, key_len in (SHORT + 1)..700, kv_heads in 1usize..3,
+            batch in 1usize..3, query_len in 1usize..700, key_len in (short() + 1)..700, kv_heads in 1usize..3,
             share in 1usize..3, head_dim in 1usize..40, dropped in proptest::bool::ANY,
             kind in 0usize..4, hide in 0u64..4, seed in 0u64..1000,
         ) {
@@ -432,7 +435,7 @@ mod tests {
 
     #[test]
     fn lengths_around_the_borders_of_blocks_equal_the_composed_form() {
-        for len in [SHORT, SHORT + 1, 127, 128, 129, 255, 256, 257, 513] {
+        for len in [short(), short() + 1, 127, 128, 129, 255, 256, 257, 513] {
             for kind in 0..4 {
                 let mask = mask(kind, 1, len, 1, 3);
                 compare([1, len, len], [1, 1, 16], &mask, 0.1, 5);

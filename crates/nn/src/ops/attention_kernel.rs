@@ -129,6 +129,18 @@ pub(super) struct Left<'a> {
 /// Rows of a tile.
 const ROWS: usize = 8;
 
+/// Whether the processor has what the tiles are made of.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn has_tiles() -> bool {
+    super::simd::has_avx512()
+}
+
+/// They are not written for this processor.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn has_tiles() -> bool {
+    false
+}
+
 /// See [`Product`]. Every result is one sum in the order of the depth.
 ///
 /// With AVX-512 by tiles of our own, which need no packing and are as fast as the processor; otherwise by the
@@ -142,11 +154,21 @@ pub(super) fn multiply(product: Product) {
     assert!((product.depth - 1) * product.right_step + columns <= product.right.len());
     assert!((rows - 1) * product.output_step + columns <= product.output.len());
     #[cfg(target_arch = "x86_64")]
-    if super::simd::has_avx512() {
+    if has_tiles() {
         // SAFETY: the features were just detected, and whole tiles lie within the slices.
         return unsafe { tiles(product, rows, columns) };
     }
     // SAFETY: rows, columns and depth lie within the slices.
+    unsafe { by_library(product) }
+}
+
+/// The same by the matrix library.
+///
+/// # Safety
+/// All rows and columns lie within the factors and the output.
+unsafe fn by_library(product: Product) {
+    let Left { values, row, depth } = product.left;
+    // SAFETY: the caller vouches for it.
     unsafe {
         gemm::gemm(
             product.rows,
@@ -229,6 +251,53 @@ unsafe fn tile<const P: usize>(product: &mut Product, first: usize, column: usiz
                     _mm512_setzero_ps()
                 };
                 _mm512_storeu_ps(place, _mm512_add_ps(before, *sum));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::check::random;
+
+    #[test]
+    fn tiles_and_the_matrix_library_give_the_same_products() {
+        for (rows, columns, depth, add) in [
+            (1, 1, 1, false),
+            (5, 40, 7, true),
+            (16, 32, 64, true),
+            (9, 17, 3, false),
+        ] {
+            let (wide, high) = (columns.next_multiple_of(LANES), rows.next_multiple_of(ROWS));
+            let (left, right) = (random([high, depth], 1), random([depth, wide], 2));
+            let results = [multiply as fn(Product), |product| unsafe {
+                by_library(product)
+            }]
+            .map(|multiply| {
+                let mut output = random([high, wide], 3);
+                multiply(Product {
+                    left: Left {
+                        values: &left,
+                        row: depth,
+                        depth: 1,
+                    },
+                    right: &right,
+                    right_step: wide,
+                    output: &mut output,
+                    output_step: wide,
+                    rows,
+                    columns,
+                    depth,
+                    add,
+                });
+                output
+            });
+            for row in 0..rows {
+                for column in 0..columns {
+                    let [a, b] = [0, 1].map(|way| results[way][row * wide + column]);
+                    assert!((a - b).abs() < 1e-5, "{a} and {b} at {row}, {column}");
+                }
             }
         }
     }
