@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn tiles_and_the_matrix_library_give_the_same_products() {
         for (rows, columns, depth, add) in [
-            (1, 1, 1, false),
+            (1usize, 1usize, 1, false),
             (5, 40, 7, true),
             (16, 32, 64, true),
             (9, 17, 3, false),
