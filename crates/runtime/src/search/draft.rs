@@ -6,7 +6,7 @@
 //! how soon a translation is found, and never which: every token is the most probable one after the tokens before
 //! it, under the same constraints, and its log-probability is that of a step.
 //!
-//! Neighbors: [`super::greedy`] is the same search without a draft, [`super::Elastic`] what it needs of a model.
+//! Neighbors: `greedy` is the same search without a draft, [`super::Elastic`] what it needs of a model.
 
 use std::fmt::Debug;
 use std::sync::Arc;

@@ -8,7 +8,7 @@
 //! The expected counts of a target token need the sentences that hold it and nothing else. So target tokens are
 //! spread over the threads, each is counted by one thread in the order of the corpus, and the result is the
 //! same whatever the number of threads. Only translations that are at least a little probable are kept, which
-//! bounds the memory. Before: [`pairs`] reads the corpus. After: shortlists, in `attentive-model`.
+//! bounds the memory. Before: `pairs` reads the corpus. After: shortlists, in `attentive-model`.
 
 mod pairs;
 
