@@ -36,7 +36,7 @@ pub struct DecodingArgs {
     /// Leave outputs that repeat themselves as they are, instead of searching again without repeated 3-grams
     #[arg(long)]
     allow_repetition: bool,
-    /// Lines translated together by a thread, others joining as some end [default: 24 divided by the beam size]
+    /// Lines translated together by a thread, others joining as some end [default: 16 divided by the beam size]
     #[arg(long, value_name = "N", value_parser = positive())]
     batch_size: Option<usize>,
     /// Source tokens translated together, as if all lines were as long as the longest [default: 768]
