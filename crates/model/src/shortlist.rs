@@ -29,7 +29,6 @@ use attentive_text::special::SPECIALS;
 use attentive_text::{Lexicon, Tokenizer};
 
 use crate::directory::Tokenizers;
-use crate::durable;
 use crate::error::{ModelError, Result};
 
 /// Which target tokens may translate which source tokens.
@@ -183,7 +182,7 @@ impl Shortlist {
         Ok(())
     }
 
-    /// Reads a file of [`Shortlist::write`].
+    /// Reads a file that holds [`Shortlist::to_bytes`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let bytes = fs::read(path).map_err(ModelError::io("read", path))?;
@@ -191,12 +190,6 @@ impl Shortlist {
             path: path.to_path_buf(),
             reason,
         })
-    }
-
-    /// Writes the file, whole or not at all.
-    pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
-        durable::write(path, &self.to_bytes()).map_err(ModelError::io("write", path))
     }
 
     /// The bytes of the file.
@@ -381,7 +374,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("shortlist.bin");
         let written = example();
-        written.write(&path).expect("written");
+        fs::write(&path, written.to_bytes()).expect("written");
         let read = Shortlist::open(&path).expect("read");
         let expected = Shortlist { path, ..written };
         assert_eq!(read, expected);

@@ -74,7 +74,8 @@ fn main() -> Answer<()> {
             let pairs = TokenPairs::read(src, tgt, &PairOptions::default(), |_| {})?;
             let lexicon = Lexicon::learn(&pairs, Lexicon::ROUNDS, |_| {});
             let (best, frequent) = (Shortlist::BEST, Shortlist::FREQUENT);
-            Shortlist::new(&tokenizers, &lexicon, best, frequent).write(out)?;
+            let shortlist = Shortlist::new(&tokenizers, &lexicon, best, frequent);
+            fs::write(out, shortlist.to_bytes())?;
             Ok(())
         }
         [

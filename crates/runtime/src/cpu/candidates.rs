@@ -2,9 +2,8 @@
 //!
 //! For all tokens the packed matrix of [`super::matrix`] is best, but a token's weights lie scattered there.
 //! Here they lie one behind the other, a row for each token, and the rows of the candidates are multiplied
-//! where they are: nothing is copied for a sentence. All sentences go through the vocabulary side by side, so
-//! that those with the same candidates find their rows in the processor's cache. int8 gives the bits of the
-//! packed matrix; f32 adds up in another order.
+//! where they are: nothing is copied for a sentence. int8 gives the bits of the packed matrix; f32 adds up in
+//! another order.
 //! Neighbors: [`super::decoder`] calls this in place of the whole layer.
 
 use super::aligned::Aligned;
@@ -171,9 +170,6 @@ const TOKENS: usize = 4;
 /// Rows of a sentence that meet the weights together.
 const ROWS: usize = 4;
 
-/// Bytes of weights that meet all sentences before the next ones do: they stay in the processor's cache.
-const BLOCK: usize = 1 << 17;
-
 /// The logits of all sentences, `[rows, width]` for one after the other.
 struct Product<'a, T> {
     layer: &'a ByToken,
@@ -184,9 +180,6 @@ struct Product<'a, T> {
 
 /// The logits of a few rows of one sentence and at most [`LANES`] tokens.
 trait Tile {
-    /// Bytes of a weight.
-    const SIZE: usize;
-
     /// Rows `first..first + M`; `out` has room for a whole vector for each, `width` apart.
     unsafe fn run<S: Simd, const M: usize>(
         &self,
@@ -218,48 +211,30 @@ struct Int8Tile<'a> {
 impl<T: Tile> Work for Product<'_, T> {
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let block = (BLOCK / (self.layer.stride * T::SIZE)).max(1);
-        let vocab = self.layer.bias.len();
-        // How many vectors of tokens each sentence is done with.
-        let mut done = vec![0; self.sentences.len()];
-        let mut first_of_block = 0;
-        while first_of_block < vocab {
-            let end = first_of_block + block;
-            let (mut row, mut value) = (0, 0);
-            for (sentence, done) in self.sentences.iter().zip(&mut done) {
-                let (rows, width) = (sentence.rows, sentence.width());
-                while let Some(tokens) = sentence.tokens.get(*done * LANES..)
-                    && !tokens.is_empty()
-                    && (tokens[0] as usize) < end
-                {
-                    let tokens = &tokens[..LANES.min(tokens.len())];
-                    let mut m = 0;
-                    while m < rows {
-                        let out = &mut self.values[value + m * width + *done * LANES..];
-                        let (layer, tile, at) = (self.layer, &self.tile, row + m);
-                        unsafe {
-                            match rows - m {
-                                1 => tile.run::<S, 1>(layer, at, tokens, out, width),
-                                2 => tile.run::<S, 2>(layer, at, tokens, out, width),
-                                3 => tile.run::<S, 3>(layer, at, tokens, out, width),
-                                _ => tile.run::<S, ROWS>(layer, at, tokens, out, width),
-                            }
+        let (mut row, mut value) = (0, 0);
+        for sentence in self.sentences {
+            let (rows, width) = (sentence.rows, sentence.width());
+            for (vector, tokens) in sentence.tokens.chunks(LANES).enumerate() {
+                for m in (0..rows).step_by(ROWS) {
+                    let out = &mut self.values[value + m * width + vector * LANES..];
+                    let (layer, tile, at) = (self.layer, &self.tile, row + m);
+                    unsafe {
+                        match rows - m {
+                            1 => tile.run::<S, 1>(layer, at, tokens, out, width),
+                            2 => tile.run::<S, 2>(layer, at, tokens, out, width),
+                            3 => tile.run::<S, 3>(layer, at, tokens, out, width),
+                            _ => tile.run::<S, ROWS>(layer, at, tokens, out, width),
                         }
-                        m += ROWS;
                     }
-                    *done += 1;
                 }
-                row += rows;
-                value += rows * width;
             }
-            first_of_block = end;
+            row += rows;
+            value += rows * width;
         }
     }
 }
 
 impl Tile for F32Tile<'_> {
-    const SIZE: usize = 4;
-
     #[inline(always)]
     unsafe fn run<S: Simd, const M: usize>(
         &self,
@@ -304,8 +279,6 @@ impl Tile for F32Tile<'_> {
 }
 
 impl Tile for Int8Tile<'_> {
-    const SIZE: usize = 1;
-
     #[inline(always)]
     unsafe fn run<S: Simd, const M: usize>(
         &self,

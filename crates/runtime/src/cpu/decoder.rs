@@ -28,14 +28,20 @@ const LOGIT_ROWS: usize = 18;
 pub struct CpuState {
     buffers: DecoderBuffers,
     /// Sources that have rows, and places of some that had.
-    sentences: Vec<Sentence>,
-    /// How many rows each of them has.
-    users: Vec<usize>,
-    /// The target tokens that may be produced, for each sentence.
-    candidates: Vec<Option<Arc<[u32]>>>,
+    sources: Vec<Source>,
     rows: Vec<Row>,
     /// Where the buffers go when the search is over.
     pool: Arc<BufferPool>,
+}
+
+/// A source, and who uses it.
+#[derive(Debug)]
+struct Source {
+    sentence: Sentence,
+    /// How many rows it has.
+    rows: usize,
+    /// The target tokens that may be produced; all if nothing is given.
+    candidates: Option<Arc<[u32]>>,
 }
 
 /// Buffers that serve one search after the other.
@@ -111,14 +117,15 @@ impl SearchModel for CpuModel {
         for (row, &from) in state.rows.iter_mut().zip(rows) {
             row.clone_from(&free_rows[from]);
             row.past.iter().for_each(|&page| pages.share(page));
-            state.users[row.sentence] += 1;
+            state.sources[row.sentence].rows += 1;
         }
         for row in free_rows.iter_mut() {
             row.past.drain(..).for_each(|page| pages.give_back(page));
-            state.users[row.sentence] -= 1;
-            if state.users[row.sentence] == 0 {
-                let source = &mut state.sentences[row.sentence].pages;
-                source.drain(..).for_each(|page| pages.give_back(page));
+            let source = &mut state.sources[row.sentence];
+            source.rows -= 1;
+            if source.rows == 0 {
+                let own = source.sentence.pages.drain(..);
+                own.for_each(|page| pages.give_back(page));
             }
         }
     }
@@ -139,7 +146,11 @@ impl Elastic<CpuState> for CpuModel {
         let sentences = self.encode(&sources, scratch, pages, None);
         let mut free = 0;
         for (sentence, request) in sentences.into_iter().zip(requests) {
-            while state.users.get(free).is_some_and(|&users| users > 0) {
+            while state
+                .sources
+                .get(free)
+                .is_some_and(|source| source.rows > 0)
+            {
                 free += 1;
             }
             state.add(free, sentence, request.candidates.clone());
@@ -173,14 +184,14 @@ impl Elastic<CpuState> for CpuModel {
 impl CpuState {
     /// Adds a row for a new source, at a place where none is in use.
     fn add(&mut self, place: usize, sentence: Sentence, candidates: Option<Arc<[u32]>>) {
-        if place == self.sentences.len() {
-            self.sentences.push(sentence);
-            self.candidates.push(candidates);
-            self.users.push(1);
-        } else {
-            self.sentences[place] = sentence;
-            self.candidates[place] = candidates;
-            self.users[place] = 1;
+        let source = Source {
+            sentence,
+            rows: 1,
+            candidates,
+        };
+        match self.sources.get_mut(place) {
+            Some(free) => *free = source,
+            None => self.sources.push(source),
         }
         self.rows.push(Row {
             sentence: place,
@@ -222,9 +233,7 @@ impl CpuModel {
             .clear(self.network.decoder.len() * self.heads.page());
         CpuState {
             buffers,
-            sentences: Vec::new(),
-            users: Vec::new(),
-            candidates: Vec::new(),
+            sources: Vec::new(),
             rows: Vec::new(),
             pool: self.buffers.clone(),
         }
@@ -262,7 +271,7 @@ impl CpuModel {
         };
         let mut weights = DecoderWeights {
             self_attention: layers(tokens.len()),
-            cross_attention: layers(state.sentences[0].len),
+            cross_attention: layers(state.sources[0].sentence.len),
         };
         self.decode(state, tokens, log_probs, Some(&mut weights));
         weights
@@ -287,7 +296,7 @@ impl CpuModel {
             if let Some(log_probs) = &mut log_probs {
                 let out = &mut log_probs[first * vocab..][..tokens.len() * vocab];
                 let rows = &state.rows[first..][..tokens.len()];
-                self.log_probs(&mut state.buffers.scratch, rows, &state.candidates, out);
+                self.log_probs(&mut state.buffers.scratch, rows, &state.sources, out);
             }
         }
     }
@@ -302,7 +311,7 @@ impl CpuModel {
     ) {
         let CpuState {
             buffers,
-            sentences,
+            sources,
             rows,
             ..
         } = state;
@@ -321,15 +330,7 @@ impl CpuModel {
                 None => (None, None),
             };
             self.attend_past(scratch, pages, rows, number, layer, self_weights);
-            self.attend_source(
-                scratch,
-                pages,
-                rows,
-                sentences,
-                number,
-                layer,
-                cross_weights,
-            );
+            self.attend_source(scratch, pages, rows, sources, number, layer, cross_weights);
             self.feed_forward(
                 scratch,
                 rows.len(),
@@ -390,7 +391,7 @@ impl CpuModel {
         scratch: &mut Scratch,
         pages: &Pages,
         rows: &[Row],
-        sentences: &[Sentence],
+        sources: &[Source],
         number: usize,
         layer: &DecoderLayer,
         mut weights: Option<&mut LayerWeights>,
@@ -409,7 +410,7 @@ impl CpuModel {
             let Sentence {
                 pages: offsets,
                 len,
-            } = &sentences[beams[0].sentence];
+            } = &sources[beams[0].sentence].sentence;
             scratch
                 .scores
                 .grow(beams.len() * len.next_multiple_of(LANES));
@@ -435,15 +436,9 @@ impl CpuModel {
     }
 
     /// Log-probabilities of the rows in the stream; over the candidates alone where a sentence has some.
-    fn log_probs(
-        &self,
-        scratch: &mut Scratch,
-        rows: &[Row],
-        candidates: &[Option<Arc<[u32]>>],
-        out: &mut [f32],
-    ) {
+    fn log_probs(&self, scratch: &mut Scratch, rows: &[Row], sources: &[Source], out: &mut [f32]) {
         let width = self.config.tgt_vocab;
-        let of = |row: &Row| candidates[row.sentence].as_deref();
+        let of = |row: &Row| sources[row.sentence].candidates.as_deref();
         let mut first = 0;
         for rows in rows.chunk_by(|a, b| of(a).is_some() == of(b).is_some()) {
             let out = &mut out[first * width..][..rows.len() * width];
@@ -487,7 +482,7 @@ mod tests {
             model.reorder(&mut state, &[0, 2, 2]);
             model.reorder(&mut state, &[0, 2]);
             model.admit(&mut state, &[&request]);
-            used.push((state.buffers.pages.usage().used, state.sentences.len()));
+            used.push((state.buffers.pages.usage().used, state.sources.len()));
         }
         assert_eq!(used[8], used[1], "{used:?}");
     }
