@@ -8,15 +8,17 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// Each crate's folder, and which others of ours it may use.
-const MAY_USE: [(&str, &[&str]); 10] = [
+const MAY_USE: [(&str, &[&str]); 12] = [
     ("text", &[]),
     ("metrics", &[]),
     ("model", &["text"]),
+    ("convert", &["model", "text"]),
     ("runtime", &["model", "text"]),
     // `text` for the special ids alone: padding has one number everywhere.
     ("nn", &["model", "runtime", "text"]),
     ("train", &["metrics", "model", "nn", "runtime", "text"]),
     ("pictures", &["model", "runtime", "text"]),
+    ("hub", &["model"]),
     ("models", &["model", "runtime", "text"]),
     (
         "server",
@@ -25,7 +27,8 @@ const MAY_USE: [(&str, &[&str]); 10] = [
     (
         "cli",
         &[
-            "metrics", "model", "models", "nn", "pictures", "runtime", "server", "text", "train",
+            "convert", "hub", "metrics", "model", "models", "nn", "pictures", "runtime", "server",
+            "text", "train",
         ],
     ),
 ];

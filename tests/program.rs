@@ -52,6 +52,9 @@ pub fn command<S: AsRef<str>>(arguments: &[S]) -> Command {
     command.args(arguments.iter().map(AsRef::as_ref));
     // Many tests run side by side, and models this small gain nothing from more threads.
     command.env("RAYON_NUM_THREADS", "1");
+    // No models that whoever runs the tests has pulled.
+    let no_models = concat!(env!("CARGO_TARGET_TMPDIR"), "/no-models");
+    command.env("ATTENTIVE_MODELS_DIR", no_models);
     command
 }
 

@@ -87,6 +87,7 @@ impl BuiltIn {
     pub fn options(&self) -> TranslatorOptions {
         TranslatorOptions {
             lines: Lines::RawText,
+            source_language: Some(self.from.code().to_owned()),
             ..TranslatorOptions::default()
         }
     }

@@ -16,6 +16,7 @@ mod commands;
 mod decoding;
 mod direction;
 mod exit;
+mod foreign;
 #[cfg(feature = "training")]
 mod interrupt;
 mod model;

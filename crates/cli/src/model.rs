@@ -1,6 +1,7 @@
 //! A model as something that translates: chosen, opened, loaded, ready.
 //!
-//! A model is a directory, or one that is part of the program (`attentive-models`) and has a name.
+//! A model is a directory, or one that has a name because it is part of the program (`attentive-models`) or was
+//! pulled (`attentive-hub`).
 //! On the CPU the runtime's own model translates; on other devices, and where more is asked than
 //! translating, it is the network of `attentive-nn` (`network.rs`).
 
@@ -8,6 +9,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use attentive_hub::{Store, StoredModel};
 use attentive_model::directory::ModelDir;
 use attentive_models::BuiltIn;
 use attentive_runtime::RuntimeError;
@@ -15,6 +17,8 @@ use attentive_runtime::translator::{Translator, TranslatorOptions};
 
 use crate::decoding::ComputeKind;
 use crate::exit::Ending;
+use crate::foreign;
+use crate::terminal::Terminal;
 
 /// Which model.
 #[derive(Debug, Clone)]
@@ -23,15 +27,34 @@ pub enum Choice {
     Directory(PathBuf),
     /// One that is part of the program.
     BuiltIn(&'static BuiltIn),
+    /// One that was pulled.
+    Pulled(StoredModel),
 }
 
 impl Choice {
-    /// What `--model` means: a directory; or, if there is none of this name, a built-in model.
-    pub fn of(given: &Path) -> Self {
-        let built_in = given.to_str().and_then(attentive_models::named);
-        match built_in.filter(|_| !given.exists()) {
-            Some(model) => Self::BuiltIn(model),
-            None => Self::Directory(given.to_owned()),
+    /// What `--model` means: a directory; or, if there is none of this name, a built-in model or one that was pulled.
+    pub fn of(given: &Path) -> anyhow::Result<Self> {
+        let name = given.to_str().filter(|_| !given.exists());
+        if let Some(model) = name.and_then(attentive_models::named) {
+            return Ok(Self::BuiltIn(model));
+        }
+        if let Some(name) = name.and_then(|name| name.parse().ok())
+            && let Ok(store) = Store::from_env()
+            && let Some(model) = store.find(&name)?
+        {
+            return Ok(Self::Pulled(model));
+        }
+        Ok(Self::Directory(given.to_owned()))
+    }
+
+    /// As [`Choice::of`], for models of other programs too: they are imported into the cache the first time.
+    pub fn of_any(given: &Path, terminal: &Terminal) -> anyhow::Result<Self> {
+        match Self::of(given)? {
+            Self::Directory(path) if !ModelDir::is_model(&path) => {
+                let imported = foreign::imported(&path, cache_folder(), terminal)?;
+                Ok(Self::Directory(imported.unwrap_or(path)))
+            }
+            choice => Ok(choice),
         }
     }
 
@@ -40,37 +63,50 @@ impl Choice {
         match self {
             Self::BuiltIn(model) => model.name.to_owned(),
             Self::Directory(path) => path.display().to_string(),
+            Self::Pulled(model) => model.name.to_string(),
+        }
+    }
+
+    /// The code of the language that it reads, if that is known before it is opened.
+    pub fn source_language(&self) -> Option<String> {
+        match self {
+            Self::BuiltIn(model) => Some(model.from.code().to_owned()),
+            Self::Directory(_) => None,
+            Self::Pulled(model) => model.languages.clone().map(|(from, _)| from),
         }
     }
 
     /// Opens it; the weights are not read yet.
     pub fn open(&self) -> anyhow::Result<ModelDir> {
-        match self {
-            Self::BuiltIn(model) => Ok(model.open()?),
-            Self::Directory(path) => {
-                let mut directory = ModelDir::open(path).map_err(|error| {
-                    if path.exists() {
-                        error.into()
-                    } else {
-                        anyhow!("{error} Built-in models: {}.", built_in_names())
-                    }
-                })?;
-                if directory.weights_bytes()? >= WORTH_CACHING {
-                    directory.cache = cache_folder();
-                }
-                Ok(directory)
+        let path = match self {
+            Self::BuiltIn(model) => return Ok(model.open()?),
+            Self::Directory(path) => path,
+            Self::Pulled(model) => &model.folder,
+        };
+        let mut directory = ModelDir::open(path).map_err(|error| {
+            if path.exists() {
+                error.into()
+            } else {
+                anyhow!(
+                    "{error} Built-in models: {}. `attentive pull` fetches others, `attentive models` lists them.",
+                    built_in_names()
+                )
             }
+        })?;
+        if directory.weights_bytes()? >= WORTH_CACHING {
+            directory.cache = cache_folder();
         }
+        Ok(directory)
     }
+}
 
-    /// The CPU's translator for it.
-    pub fn translator(
-        &self,
-        compute: ComputeKind,
-        options: TranslatorOptions,
-    ) -> anyhow::Result<Translator> {
-        Translator::of_model(self.open()?, compute.into(), options).map_err(named_usage)
-    }
+/// The CPU's translator for a model.
+pub fn translator(
+    directory: ModelDir,
+    compute: ComputeKind,
+    options: TranslatorOptions,
+) -> anyhow::Result<Translator> {
+    Translator::of_model(directory, compute.into(), options).map_err(named_usage)
 }
 
 /// Smaller weights are packed in no time.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use attentive_model::directory::ModelDir;
-use attentive_model::{Tokenizers, TransformerConfig};
+use attentive_model::{Generation, Tokenizers, TransformerConfig};
 use attentive_nn::models::transformer::Transformer;
 use attentive_runtime::translator::{Translator, TranslatorOptions};
 
@@ -18,6 +18,8 @@ pub struct LoadedModel {
     pub config: TransformerConfig,
     /// Both tokenizers.
     pub tokenizers: Tokenizers,
+    /// How text is framed.
+    pub generation: Generation,
     /// The network.
     pub network: Transformer,
 }
@@ -30,6 +32,7 @@ impl LoadedModel {
             path,
             config,
             tokenizers,
+            generation,
             ..
         } = ModelDir::open(directory)?;
         let weights = path.join("model.safetensors");
@@ -38,6 +41,7 @@ impl LoadedModel {
         Ok(Self {
             config,
             tokenizers,
+            generation,
             network,
         })
     }
@@ -51,6 +55,7 @@ impl LoadedModel {
         options.threads = Some(1);
         let options = options.within(&self.config);
         let (network, tokenizers) = (self.network.clone(), self.tokenizers.clone());
-        Translator::new(network, tokenizers, options).map_err(named_usage)
+        let translator = Translator::new(network, tokenizers, options).map_err(named_usage)?;
+        Ok(translator.framed(&self.generation))
     }
 }

@@ -80,6 +80,11 @@ impl Terminal {
         self.line(format_args!("{word} {message}"));
     }
 
+    /// How much is said.
+    pub fn verbosity(&self) -> Verbosity {
+        self.verbosity
+    }
+
     /// Whether a bar that moves may be drawn.
     pub fn can_draw(&self) -> bool {
         self.is_terminal && self.verbosity == Verbosity::Normal

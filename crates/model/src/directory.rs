@@ -5,6 +5,7 @@
 //! model.safetensors   the weights: f32, or int8 as `attentive quantize` writes them
 //! tokenizer.json      one tokenizer for both languages (tokenizer.spm for a SentencePiece file),
 //!                     or src.tokenizer.json and tgt.tokenizer.json
+//! generation.json     how text is framed and searched, where that is not as usual (Generation); optional
 //! ```
 //!
 //! `attentive-train` writes such directories (a checkpoint is one), `attentive-nn` builds a model
@@ -20,7 +21,9 @@ use attentive_text::tokenizer::FILE_EXTENSIONS;
 use crate::config::{self, TransformerConfig};
 use crate::durable;
 use crate::error::{ModelError, Result};
-use crate::weights::{Values, Weights};
+use crate::generation::Generation;
+use crate::int8::Int8Weights;
+use crate::weights::Weights;
 
 /// A model directory whose config and tokenizers have been read and fit together.
 #[derive(Debug, Clone)]
@@ -32,6 +35,8 @@ pub struct ModelDir {
     pub config: TransformerConfig,
     /// The tokenizers of both languages.
     pub tokenizers: Tokenizers,
+    /// How text is framed, and how translations are usually searched for.
+    pub generation: Generation,
     /// A folder in which whoever computes with the model may keep its weights in a form that loads faster.
     /// Nothing, unless somebody says so.
     pub cache: Option<PathBuf>,
@@ -72,7 +77,18 @@ impl ModelDir {
         if !path.join(WEIGHTS).is_file() {
             return Err(not_a_model(&path, format!("{WEIGHTS} is missing")));
         }
-        Self::fitting(path, config, tokenizers, WeightsFile::InFolder)
+        let generation = Generation::read(&path, &config)?;
+        let opened = Self::fitting(path, config, tokenizers, WeightsFile::InFolder)?;
+        Ok(Self {
+            generation,
+            ..opened
+        })
+    }
+
+    /// Whether a folder looks like a model directory or a training run of this program, and not like a model of
+    /// another one.
+    pub fn is_model(path: &Path) -> bool {
+        resolve(path).is_ok_and(|path| config::has_format(&path.join(CONFIG)))
     }
 
     /// Opens a model that is part of the program. Nothing is copied but what is copied from a
@@ -111,6 +127,7 @@ impl ModelDir {
             path,
             config,
             tokenizers,
+            generation: Generation::default(),
             cache: None,
             weights,
         })
@@ -150,14 +167,31 @@ impl ModelDir {
         Weights::write(path.join(WEIGHTS), tensors)
     }
 
-    /// Writes a directory for the same model with other weights, of either number format.
-    pub fn save_mixed<'a>(
-        &self,
-        path: &Path,
-        tensors: impl IntoIterator<Item = (&'a str, &'a [usize], Values<'a>)>,
+    /// As [`ModelDir::save`], with int8 weights.
+    pub fn save_int8(
+        path: impl AsRef<Path>,
+        config: &TransformerConfig,
+        tokenizers: &Tokenizers,
+        weights: &Int8Weights,
     ) -> Result<()> {
-        save_all_but_weights(path, &self.config, &self.tokenizers)?;
-        Weights::write_mixed(path.join(WEIGHTS), tensors)
+        let path = path.as_ref();
+        save_all_but_weights(path, config, tokenizers)?;
+        Weights::write_mixed(path.join(WEIGHTS), weights.tensors())
+    }
+
+    /// Gives a directory for the same model with other weights what this one says about generation, the shortlist
+    /// included.
+    pub fn copy_generation(&self, to: &Path) -> Result<()> {
+        if let Some(from) = self.shortlist_path() {
+            let to = to.join(from.file_name().unwrap_or_default());
+            fs::copy(&from, to).map_err(ModelError::io("copy", &from))?;
+        }
+        self.generation.write(to)
+    }
+
+    /// Where the shortlist is that is used unless it is turned off.
+    pub fn shortlist_path(&self) -> Option<PathBuf> {
+        Some(self.path.join(self.generation.shortlist.as_ref()?))
     }
 
     /// Where a directory's weights are.

@@ -7,6 +7,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tempfile::{NamedTempFile, TempDir};
 
@@ -122,10 +123,12 @@ pub fn remove_folder(folder: &Path) -> io::Result<()> {
     fs::remove_dir_all(&unwanted)
 }
 
-/// A name beside `path` that says that it is unfinished.
+/// A name beside `path` that says that it is unfinished, and that no other process or thread has.
 fn temporary_name(path: &Path) -> PathBuf {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!("{TEMPORARY}{name}-{}", std::process::id()))
+    let (process, number) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    path.with_file_name(format!("{TEMPORARY}{name}-{process}-{number}"))
 }
 
 fn folder_of(path: &Path) -> &Path {

@@ -63,6 +63,19 @@ pub enum ModelError {
         expected: u64,
     },
 
+    /// `generation.json` says something that cannot be.
+    #[error(
+        "{} cannot be used:\n  {}\nCorrect it, or remove it to translate without it.",
+        path.display(),
+        problems.join("\n  ")
+    )]
+    BadGeneration {
+        /// The file.
+        path: PathBuf,
+        /// Every problem found.
+        problems: Vec<String>,
+    },
+
     /// The model is of another family than the one that is needed.
     #[error(
         "{} describes a model of the family {found}, but `{expected}` is needed here",

@@ -6,12 +6,21 @@ use std::path::Path;
 
 use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
 
-use crate::config::{ModelConfig, Preset, Tying};
+use crate::config::{ModelConfig, Preset, TransformerConfig, Tying};
 use crate::directory::{ModelDir, Tokenizers};
 use crate::error::Result;
 
 /// Writes a small Transformer into a folder.
 pub fn write(folder: impl AsRef<Path>) -> Result<()> {
+    write_with(folder, |_| {}, |_, _| {})
+}
+
+/// As [`write()`], with changes: of the configuration, but not its vocabularies, and of the values of each tensor.
+pub fn write_with(
+    folder: impl AsRef<Path>,
+    configure: impl FnOnce(&mut TransformerConfig),
+    change: impl Fn(&str, &mut [f32]),
+) -> Result<()> {
     let options = TokenizerOptions {
         kind: TokenizerKind::Word,
         vocab_size: 0,
@@ -23,20 +32,31 @@ pub fn write(folder: impl AsRef<Path>) -> Result<()> {
     let vocab = tokenizer.vocab_size();
     let mut config = Preset::Tiny.config(vocab, vocab);
     (config.d_model, config.d_ff, config.tying) = (32, 64, Tying::All);
+    configure(&mut config);
+    write_model(folder, &config, &Tokenizers::shared(tokenizer), change)
+}
 
+/// As [`write_with`], with tokenizers of one's own, whose vocabularies the configuration must have.
+pub fn write_model(
+    folder: impl AsRef<Path>,
+    config: &TransformerConfig,
+    tokenizers: &Tokenizers,
+    change: impl Fn(&str, &mut [f32]),
+) -> Result<()> {
     let mut seed = 1;
     let tensors: Vec<_> = config
         .tensors()
         .into_iter()
         .map(|spec| {
-            let values = arbitrary(&spec.shape, &mut seed);
+            let mut values = arbitrary(&spec.shape, &mut seed);
+            change(&spec.name, &mut values);
             (spec.name, spec.shape, values)
         })
         .collect();
     let tensors = tensors
         .iter()
         .map(|(name, shape, values)| (&name[..], &shape[..], &values[..]));
-    ModelDir::save(folder, &config, &Tokenizers::shared(tokenizer), tensors)
+    ModelDir::save(folder, config, tokenizers, tensors)
 }
 
 /// Spread like those of a trained model, so that probabilities are neither even nor sure.

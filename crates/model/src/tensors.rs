@@ -84,6 +84,13 @@ impl Schema {
         self.linear(&format!("{name}.output"), d_model, d_model);
     }
 
+    /// A simpler simple recurrent unit; its input has no bias.
+    pub fn ssru(&mut self, name: &str, d_model: usize) {
+        let shape = [d_model, d_model];
+        self.add(format!("{name}.input.weight"), &shape, Role::Linear);
+        self.linear(&format!("{name}.forget"), d_model, d_model);
+    }
+
     /// The feed-forward network of a layer.
     pub fn feed_forward(&mut self, name: &str, d_model: usize, d_ff: usize) {
         self.linear(&format!("{name}.inner"), d_model, d_ff);

@@ -14,6 +14,7 @@ use std::time::UNIX_EPOCH;
 
 use memmap2::Mmap;
 use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo};
+use serde::Deserialize;
 
 use crate::durable::DurableFile;
 use crate::error::{ModelError, Result};
@@ -49,11 +50,19 @@ impl Weights {
     }
 
     fn read(path: &Path, file: Contents) -> Result<Self> {
+        let damaged = |reason| ModelError::DamagedWeights {
+            path: path.to_path_buf(),
+            reason,
+        };
+        if let Contents::Mapped(map) = &file
+            && !ends_within(map)
+        {
+            return Err(damaged(
+                "a tensor ends behind the end of the file".to_owned(),
+            ));
+        }
         let (header, metadata) =
-            SafeTensors::read_metadata(&file).map_err(|error| ModelError::DamagedWeights {
-                path: path.to_path_buf(),
-                reason: error.to_string(),
-            })?;
+            SafeTensors::read_metadata(&file).map_err(|error| damaged(error.to_string()))?;
         Ok(Self {
             path: path.to_path_buf(),
             file,
@@ -211,6 +220,25 @@ impl Weights {
     }
 }
 
+/// Whether every tensor that the header names ends within the file, as far as the header can be read. The library adds up
+/// what it reads there, and would overflow with numbers that are made up.
+fn ends_within(file: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Entry {
+        data_offsets: Option<(u64, u64)>,
+    }
+    let header = file.split_first_chunk().and_then(|(length, rest)| {
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        serde_json::from_slice::<HashMap<String, Entry>>(rest.get(..length)?).ok()
+    });
+    let mut entries = header.iter().flat_map(HashMap::values);
+    entries.all(|entry| {
+        entry
+            .data_offsets
+            .is_none_or(|(_, end)| end <= file.len() as u64)
+    })
+}
+
 /// Where the bytes of a weights file are.
 #[derive(Debug)]
 enum Contents {
@@ -286,6 +314,12 @@ fn header(path: &Path, note: Option<&str>, tensors: &[TensorRef<'_>]) -> Result<
                 values.len()
             )));
         }
+        if let Values::I8(values) = values
+            && values.contains(&i8::MIN)
+        {
+            let reason = "-128 is a byte that int8 weights never have: their range is symmetric";
+            return Err(unwritable(reason.to_string()));
+        }
         let dtype = values.dtype();
         let end = offset + values.len() * dtype.bitsize() / 8;
         let info = TensorInfo {
@@ -323,9 +357,15 @@ fn write_all(path: &Path, header: &[u8], tensors: &[TensorRef<'_>]) -> std::io::
                     file.write_all(bytes[..values.len()].as_flattened())?;
                 }
             }
-            Values::I8(values) => values
-                .iter()
-                .try_for_each(|v| file.write_all(&v.to_le_bytes()))?,
+            Values::I8(values) => {
+                let mut bytes = [0; 16_384];
+                for values in values.chunks(bytes.len()) {
+                    for (byte, value) in bytes.iter_mut().zip(values) {
+                        *byte = value.cast_unsigned();
+                    }
+                    file.write_all(&bytes[..values.len()])?;
+                }
+            }
         }
     }
     file.commit()
@@ -477,6 +517,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn sizes_that_would_overflow_are_refused() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("absurd.safetensors");
+        let end = u64::MAX;
+        let header =
+            format!(r#"{{"a":{{"dtype":"I8","shape":[{end}],"data_offsets":[0,{end}]}}}}"#);
+        let mut file = (header.len() as u64).to_le_bytes().to_vec();
+        file.extend(header.as_bytes());
+        fs::write(&path, file).expect("a writable directory");
+        let message = Weights::open(&path)
+            .expect_err("an absurd size")
+            .to_string();
+        assert!(
+            message.contains("ends behind the end of the file"),
+            "{message}"
+        );
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! The CPU runtime beside the Burn model it must equal, for every architecture.
 
-use attentive_model::config::{NormPlacement, PositionKind, Preset, TransformerConfig, Tying};
+use attentive_model::config::{
+    Activation, Autoregression, EmbeddingNorm, FinalNorm, NormPlacement, PositionKind, Preset,
+    TransformerConfig, Tying,
+};
 use attentive_model::{ModelDir, Tokenizers};
 use attentive_nn::models::transformer::Transformer;
 use attentive_nn::parameters;
@@ -41,7 +44,74 @@ fn architectures() -> Vec<TransformerConfig> {
             }
         }
     }
+    all.extend(variants());
     all
+}
+
+/// Models that differ from the paper's in other ways.
+fn variants() -> Vec<TransformerConfig> {
+    let base = |d_model, d_ff, heads, kv_heads| TransformerConfig {
+        d_model,
+        d_ff,
+        heads,
+        kv_heads,
+        encoder_layers: 2,
+        decoder_layers: 2,
+        max_positions: 60,
+        ..Preset::Tiny.config(VOCAB, VOCAB)
+    };
+    vec![
+        TransformerConfig {
+            activation: Activation::Swish,
+            positions: PositionKind::SinusoidalHalves,
+            norm: NormPlacement::Post,
+            tying: Tying::All,
+            ..base(36, 50, 6, 2)
+        },
+        TransformerConfig {
+            activation: Activation::Gelu,
+            positions: PositionKind::TimingSignal,
+            position_offset: 2,
+            embedding_scale: Some(1.0),
+            final_norm: FinalNorm::None,
+            ..base(32, 48, 4, 4)
+        },
+        TransformerConfig {
+            activation: Activation::GeluTanh,
+            positions: PositionKind::Learned,
+            embedding_norm: EmbeddingNorm::LayerNorm,
+            final_norm: FinalNorm::LayerNorm,
+            norm: NormPlacement::Post,
+            tying: Tying::Output,
+            ..base(20, 7, 4, 1)
+        },
+        TransformerConfig {
+            activation: Activation::GeluSigmoid,
+            embedding_norm: EmbeddingNorm::LayerNorm,
+            ..base(80, 130, 2, 2)
+        },
+        // Bergamot's students.
+        TransformerConfig {
+            autoregression: Autoregression::Ssru,
+            positions: PositionKind::TimingSignal,
+            norm: NormPlacement::Post,
+            tying: Tying::All,
+            ..base(32, 48, 4, 4)
+        },
+        // Cells that no vector divides, and which are wider than queries, keys and values.
+        TransformerConfig {
+            autoregression: Autoregression::Ssru,
+            activation: Activation::Swish,
+            embedding_norm: EmbeddingNorm::LayerNorm,
+            ..base(36, 50, 6, 1)
+        },
+        TransformerConfig {
+            autoregression: Autoregression::Ssru,
+            positions: PositionKind::Learned,
+            tying: Tying::Output,
+            ..base(20, 7, 4, 1)
+        },
+    ]
 }
 
 const VOCAB: usize = 37;
@@ -269,7 +339,7 @@ fn batches_and_their_order_change_no_bit() {
         method,
         ..Default::default()
     };
-    for config in architectures().into_iter().step_by(5) {
+    for config in architectures().into_iter().step_by(5).chain(variants()) {
         let saved = Saved::new(&config);
         for compute in [Compute::F32, Compute::Int8] {
             let model = saved.cpu(compute);
@@ -321,7 +391,11 @@ fn attention_weights_and_predictions_equal_those_of_the_burn_model() {
             let (found, expected) = (cpu.inspect(&src, tgt, 5), burn.inspect(&src, tgt, 5));
             let shape = |inspection: &Inspection| {
                 let stacks = [&inspection.encoder, &inspection.decoder, &inspection.cross];
-                stacks.map(|layers| (layers.len(), layers[0].len(), layers[0][0].len()))
+                let size = |head: &Vec<f32>| head.len();
+                stacks.map(|layers| {
+                    let sizes = |heads: &Vec<Vec<f32>>| heads.iter().map(size).collect();
+                    layers.iter().map(sizes).collect::<Vec<Vec<usize>>>()
+                })
             };
             assert_eq!(shape(&found), shape(&expected), "{config:?}");
             assert_close(&weights(&found), &weights(&expected), 1e-5, "weights");

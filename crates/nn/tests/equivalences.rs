@@ -1,7 +1,10 @@
 //! What must not change a result: padding, batching, caching, and the way grouped heads are written.
 
 use attentive_model::{
-    config::{ModelConfig, NormPlacement, PositionKind, Preset, TransformerConfig, Tying},
+    config::{
+        Activation, Autoregression, EmbeddingNorm, FinalNorm, ModelConfig, NormPlacement,
+        PositionKind, Preset, TransformerConfig, Tying,
+    },
     weights::Weights,
 };
 use attentive_nn::{
@@ -60,6 +63,36 @@ fn architectures() -> Vec<TransformerConfig> {
             }
         }
     }
+    let variants = [
+        TransformerConfig {
+            autoregression: Autoregression::Ssru,
+            positions: PositionKind::TimingSignal,
+            norm: NormPlacement::Post,
+            tying: Tying::All,
+            ..config()
+        },
+        TransformerConfig {
+            autoregression: Autoregression::Ssru,
+            activation: Activation::Swish,
+            embedding_norm: EmbeddingNorm::LayerNorm,
+            ..config()
+        },
+        TransformerConfig {
+            activation: Activation::Gelu,
+            positions: PositionKind::SinusoidalHalves,
+            position_offset: 2,
+            embedding_scale: Some(1.0),
+            final_norm: FinalNorm::None,
+            ..config()
+        },
+        TransformerConfig {
+            activation: Activation::GeluTanh,
+            final_norm: FinalNorm::LayerNorm,
+            norm: NormPlacement::Post,
+            ..config()
+        },
+    ];
+    all.extend(variants);
     all
 }
 

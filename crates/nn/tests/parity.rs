@@ -1,9 +1,9 @@
-//! Parity with PyTorch: outputs, loss and every gradient of a 2+2-layer model, from the fixtures that
-//! `fixtures/make_transformer.py` wrote.
+//! Parity with PyTorch: outputs, loss and every gradient of small models, from the fixtures that
+//! `fixtures/make_transformer.py` and `fixtures/make_variants.py` wrote.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use attentive_model::config::{Activation, NormPlacement, PositionKind, TransformerConfig, Tying};
+use attentive_model::config::{NormPlacement, Preset, TransformerConfig, Tying};
 use attentive_nn::{
     models::transformer::Transformer,
     ops::{SmoothedLoss, smoothed_loss},
@@ -26,6 +26,31 @@ fn post_norm_outputs_loss_and_gradients_match_pytorch() {
 #[test]
 fn grouped_queries_and_tied_embeddings_match_pytorch() {
     check("transformer_gqa");
+}
+
+#[test]
+fn swish_and_sines_before_cosines_match_pytorch() {
+    check("variant_swish");
+}
+
+#[test]
+fn gelu_the_timing_signal_and_no_final_norm_match_pytorch() {
+    check("variant_gelu");
+}
+
+#[test]
+fn tanh_gelu_and_embedding_norms_match_pytorch() {
+    check("variant_gelu_tanh");
+}
+
+#[test]
+fn sigmoid_gelu_matches_pytorch() {
+    check("variant_gelu_sigmoid");
+}
+
+#[test]
+fn recurrent_decoder_layers_match_pytorch() {
+    check("variant_ssru");
 }
 
 fn check(fixture: &str) {
@@ -160,7 +185,7 @@ impl Fixture {
     fn config(&self) -> TransformerConfig {
         let size =
             |key: &str| self.config[key].as_u64().unwrap_or_else(|| panic!("{key}")) as usize;
-        TransformerConfig {
+        let config = TransformerConfig {
             src_vocab: size("src_vocab"),
             tgt_vocab: size("tgt_vocab"),
             d_model: size("d_model"),
@@ -175,16 +200,19 @@ impl Fixture {
             } else {
                 NormPlacement::Post
             },
-            activation: Activation::Relu,
-            positions: PositionKind::Sinusoidal,
-            max_positions: 64,
             tying: if self.config["tying"] == "all" {
                 Tying::All
             } else {
                 Tying::None
             },
-            norm_epsilon: 1e-6,
+            ..Preset::Tiny.config(0, 0)
+        };
+        let mut keys = serde_json::to_value(config).expect("plain numbers");
+        if let Some(variant) = self.config.get("variant") {
+            let variant = variant.as_object().expect("keys").clone();
+            keys.as_object_mut().expect("keys").extend(variant);
         }
+        serde_json::from_value(keys).expect("a configuration")
     }
 
     fn count(&self, prefix: &str) -> usize {

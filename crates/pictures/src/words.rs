@@ -21,7 +21,10 @@ impl Side {
 }
 
 fn tokens(tokenizer: &Tokenizer, ids: &[u32]) -> Vec<Token> {
-    let whole = matches!(tokenizer.kind(), TokenizerKind::Word | TokenizerKind::Tabs);
+    let whole = matches!(
+        tokenizer.kind(),
+        TokenizerKind::Word | TokenizerKind::Tabs | TokenizerKind::Spaces
+    );
     let mut tokens: Vec<Token> = Vec::with_capacity(ids.len());
     for &id in ids {
         let text = tokenizer.label(id);

@@ -1,5 +1,6 @@
 //! Sentences that join a running batch and leave it, in any order: each is found as if it were alone.
 
+use attentive_model::config::{Activation, Autoregression, TransformerConfig};
 use attentive_model::directory::ModelDir;
 use attentive_model::fake_dir;
 use attentive_runtime::cpu::{Compute, CpuModel};
@@ -119,7 +120,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(40))]
 
     /// The same with the real kernels, bit by bit.
     #[test]
@@ -128,9 +129,16 @@ proptest! {
         plan in prop::collection::vec(0..4usize, 1..8),
         method in prop::sample::select(methods()),
         int8: bool,
+        recurrent: bool,
     ) {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        fake_dir::write(folder.path()).expect("written");
+        let configure = |config: &mut TransformerConfig| {
+            if recurrent {
+                config.autoregression = Autoregression::Ssru;
+                config.activation = Activation::Swish;
+            }
+        };
+        fake_dir::write_with(folder.path(), configure, |_, _| {}).expect("written");
         let dir = ModelDir::open(folder.path()).expect("a model");
         let compute = if int8 { Compute::Int8 } else { Compute::F32 };
         check(&CpuModel::open(&dir, compute).expect("a model"), &requests, &plan, method)?;

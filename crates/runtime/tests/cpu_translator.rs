@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use attentive_model::{Shortlist, Tokenizers, fake_dir};
-use attentive_runtime::cpu::{Compute, quantize};
-use attentive_runtime::search::SearchOptions;
+use attentive_model::config::{Autoregression, TransformerConfig};
+use attentive_model::{ModelDir, Shortlist, Tokenizers, fake_dir};
+use attentive_runtime::cpu::{Compute, CpuModel, quantize};
+use attentive_runtime::search::{Request, SearchModel, SearchOptions};
 use attentive_runtime::translator::WithPrefix;
 use attentive_runtime::{Translation, Translator, TranslatorOptions};
-use attentive_text::special::source_ids;
+use attentive_text::special::{BOS, EOS, PAD, source_ids};
 use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
 use proptest::prelude::*;
 
@@ -240,5 +241,48 @@ proptest! {
         static MODEL: std::sync::OnceLock<Translator> = std::sync::OnceLock::new();
         let translator = MODEL.get_or_init(|| Translator::open(model().path()).expect("a model"));
         prop_assert_eq!(translator.translate(&lines).len(), lines.len());
+    }
+}
+
+/// What importers write for tokens that another program lacks: a row of zeros, whose scale in int8 is 0, and a bias
+/// that leaves it no probability.
+#[test]
+fn rows_of_zeros_with_a_bias_of_minus_a_billion_do_no_harm() {
+    let absent = [BOS, PAD];
+    for autoregression in [Autoregression::SelfAttention, Autoregression::Ssru] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (plain, small) = (folder.path().join("f32"), folder.path().join("int8"));
+        let configure = |config: &mut TransformerConfig| config.autoregression = autoregression;
+        let change = |name: &str, values: &mut [f32]| {
+            for token in absent.map(|token| token as usize) {
+                match name {
+                    "embeddings.target.weight" => values[token * 32..][..32].fill(0.0),
+                    "embeddings.projection_bias" => values[token] = -1e9,
+                    _ => {}
+                }
+            }
+        };
+        fake_dir::write_with(&plain, configure, change).expect("written");
+        quantize(&plain, &small).expect("quantized");
+        for (path, compute) in [
+            (&plain, Compute::F32),
+            (&plain, Compute::Int8),
+            (&small, Compute::Auto),
+        ] {
+            let dir = ModelDir::open(path).expect("a model");
+            let model = CpuModel::open(&dir, compute).expect("a model");
+            let mut limited = Request::new(vec![5, 6, EOS]);
+            limited.candidates = Some([BOS, EOS, 7, 9].into());
+            let mut state = model.start(&[&Request::new(vec![5, PAD, 6, EOS]), &limited]);
+            let mut log_probs = Vec::new();
+            for tokens in [[BOS; 2], [7, 9], [PAD, BOS]] {
+                model.step(&mut state, &tokens, &mut log_probs);
+                for row in log_probs.chunks(model.vocab()) {
+                    let sum: f64 = row.iter().map(|&l| f64::from(l).exp()).sum();
+                    assert!((sum - 1.0).abs() < 1e-5, "{compute:?}: {sum}");
+                    assert!(absent.iter().all(|&token| row[token as usize] < -9e8));
+                }
+            }
+        }
     }
 }

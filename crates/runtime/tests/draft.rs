@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use attentive_model::config::{Autoregression, TransformerConfig};
 use attentive_model::{ModelDir, Shortlist, fake_dir};
 use attentive_runtime::cpu::{Compute, CpuModel};
 use attentive_runtime::search::draft::{self, Draft, ModelDraft, Proposals};
@@ -132,15 +133,29 @@ fn a_draft_that_is_always_right_saves_steps_and_one_that_never_is_costs_none() {
 }
 
 fn fake_models() -> (tempfile::TempDir, ModelDir) {
+    fake_models_with(Autoregression::SelfAttention)
+}
+
+fn fake_models_with(autoregression: Autoregression) -> (tempfile::TempDir, ModelDir) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    fake_dir::write(folder.path()).expect("written");
+    let configure = |config: &mut TransformerConfig| config.autoregression = autoregression;
+    fake_dir::write_with(folder.path(), configure, |_, _| {}).expect("written");
     let dir = ModelDir::open(folder.path()).expect("a model");
     (folder, dir)
 }
 
 #[test]
 fn the_cpu_model_verifies_to_the_last_bit() {
-    let (_folder, dir) = fake_models();
+    verifies_to_the_last_bit(Autoregression::SelfAttention);
+}
+
+#[test]
+fn a_recurrent_cpu_model_verifies_to_the_last_bit() {
+    verifies_to_the_last_bit(Autoregression::Ssru);
+}
+
+fn verifies_to_the_last_bit(autoregression: Autoregression) {
+    let (_folder, dir) = fake_models_with(autoregression);
     let open = |compute| CpuModel::open(&dir, compute).expect("a model");
     for compute in [Compute::F32, Compute::Int8] {
         let model = open(compute);

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use attentive_model::Generation;
 use attentive_model::config::{PositionKind, Preset};
 use attentive_model::directory::Tokenizers;
 use attentive_runtime::search::fake::FakeModel;
@@ -509,4 +510,34 @@ fn learned_positions_limit_both_lengths_and_sinusoids_none() {
     assert_eq!(within.search.max_length.cap, Some(64));
     config.max_positions = 100;
     assert_eq!(within.clone().within(&config), within);
+}
+
+#[test]
+fn text_is_framed_as_the_model_says() {
+    let plain = copying(TranslatorOptions::default());
+    let [first, hidden] = ["a", "c"].map(|word| tokenizers().src.id(word).expect("a word"));
+    let framed = |generation: Generation| {
+        let translator = copying(TranslatorOptions::default()).framed(&generation);
+        translator.translate(&["b c d"]).remove(0).text
+    };
+    assert_eq!(plain.translate(&["b c d"])[0].text, "b c d");
+    let prefix = Generation {
+        source_prefix: vec![first],
+        ..Generation::default()
+    };
+    assert_eq!(
+        framed(prefix.clone()),
+        "a b c d",
+        "the model copies what it reads"
+    );
+    let given = Generation {
+        target_prefix: vec![first],
+        ..prefix
+    };
+    assert_eq!(framed(given.clone()), "b c d", "what is given is no text");
+    let less = Generation {
+        hidden: vec![hidden],
+        ..given
+    };
+    assert_eq!(framed(less), "b d", "nor is what is hidden");
 }

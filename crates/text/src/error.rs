@@ -129,9 +129,12 @@ pub enum TextError {
     },
     /// A kind of tokenizer that is read from files of other programs only.
     #[error(
-        "a sentencepiece tokenizer is read from a `.model` or `.spm` file and not trained here; train a bpe or unigram one"
+        "a {kind} tokenizer is read from the files of another program and not trained here; train a bpe or unigram one"
     )]
-    NotTrained,
+    NotTrained {
+        /// The kind of tokenizer.
+        kind: TokenizerKind,
+    },
     /// A name that is not a kind of tokenizer.
     #[error("unknown tokenizer kind {name:?}; expected one of word, tabs, bpe, unigram")]
     UnknownKind {
@@ -158,6 +161,29 @@ pub enum TextError {
         /// What is wrong with it.
         problem: String,
     },
+    /// The parts of another program's tokenizer do not make one.
+    #[error(
+        "these files of another program make no tokenizer: {problem}; check that all of them belong to the same model"
+    )]
+    ImportedTokenizer {
+        /// What is wrong with them.
+        problem: String,
+    },
+    /// A vocabulary file of another program that cannot be used.
+    #[error(
+        "{path:?}{}: {problem}; expected {expected}, so check that it is the vocabulary and copy it again",
+        place(*line)
+    )]
+    VocabularyFile {
+        /// The file.
+        path: PathBuf,
+        /// The line, unless the problem is one of the whole file.
+        line: Option<usize>,
+        /// What is wrong there.
+        problem: String,
+        /// What such a file holds.
+        expected: &'static str,
+    },
     /// A tokenizer that the `tokenizers` library refused to build or write.
     #[error(
         "the subword library refused the trained tokenizer: {problem}; this is a bug in attentive, please report it"
@@ -171,6 +197,10 @@ pub enum TextError {
 fn list(files: &[PathBuf]) -> String {
     let names: Vec<String> = files.iter().map(|file| format!("{file:?}")).collect();
     names.join(", ")
+}
+
+fn place(line: Option<usize>) -> String {
+    line.map_or_else(String::new, |line| format!(", line {line}"))
 }
 
 #[cfg(test)]

@@ -69,6 +69,14 @@ pub(crate) fn spans(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
 }
 
 impl Hidden {
+    /// A text in which nothing is hidden.
+    pub fn nothing(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            items: Vec::new(),
+        }
+    }
+
     /// What was hidden, in the order of [`MARKS`].
     pub fn items(&self) -> &[String] {
         &self.items

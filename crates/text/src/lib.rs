@@ -8,8 +8,9 @@
 //!   pairs the two sides of a corpus.
 //! - [`tokenizer`] turns a line into token ids and ids into a line: [`Tokenizer`] is one type for all
 //!   kinds. Inside are `words` (word lists, with `vocabulary` and `spacing`), `subword` (byte-level BPE
-//!   and Unigram, learned here) and `sentencepiece` ([`SentencePiece`] files of other programs), and
-//!   `file`, which tells their files apart.
+//!   and Unigram, learned here), `sentencepiece` ([`SentencePiece`] files of other programs),
+//!   `subword_nmt` and `characters` (of other programs, too), and `file`, which tells their files apart.
+//!   [`tokenizer::vocabulary_file`] reads the vocabularies of other programs.
 //! - [`special`] holds the four ids that every vocabulary starts with, and frames sentences with them.
 //! - [`language`] tells German from English, [`sentences`] splits text into sentences, and [`keep`]
 //!   replaces what is to be copied, such as addresses, before the model sees it: what people type

@@ -4,6 +4,9 @@
 
 use std::path::PathBuf;
 
+#[cfg(feature = "training")]
+use attentive_hub::StoredModel;
+use attentive_hub::route::Route;
 use attentive_pictures::color::Theme;
 use attentive_pictures::from_model::Target;
 use attentive_pictures::record::{Kind, Record, Side};
@@ -17,7 +20,7 @@ use attentive_text::special::UNK;
 use clap::{Args, ValueEnum};
 
 use crate::arguments::{DeviceArg, positive};
-use crate::direction::{self, DirectionArgs};
+use crate::direction::DirectionArgs;
 use crate::exit::Ending;
 use crate::model::{Choice, only_for_the_cpu};
 #[cfg(feature = "training")]
@@ -159,15 +162,24 @@ pub fn run(args: AttentionArgs, terminal: &Terminal) -> anyhow::Result<()> {
 impl AttentionArgs {
     /// The model, named or by the language of the sentence.
     fn choice(&self, terminal: &Terminal) -> anyhow::Result<Choice> {
-        let asked = self.direction.asked(self.model.as_deref())?;
-        let choice = asked.unwrap_or_else(|| {
-            let (model, detected) = direction::detect(&self.sentence);
-            direction::tell(model, detected, terminal);
-            Choice::BuiltIn(model)
-        });
-        let sentences = sentences::split(&self.sentence).into_iter();
+        let route = match self.direction.asked(self.model.as_deref(), terminal)? {
+            Some(route) => route,
+            None => self.direction.detect(&self.sentence, terminal)?,
+        };
+        let choice = match route {
+            Route::Direct(choice) => choice,
+            Route::ThroughEnglish(first, second) => {
+                let (first, second) = (first.name(), second.name());
+                let problem = format!(
+                    "attention is that of one model: choose --model {first} or --model {second}"
+                );
+                return Err(Ending::Usage(problem).into());
+            }
+        };
+        let language = choice.source_language();
+        let sentences = sentences::split(&self.sentence, language.as_deref()).into_iter();
         let count = sentences.filter(|part| !part.text.is_empty()).count();
-        if matches!(choice, Choice::BuiltIn(_)) && count > 1 {
+        if !matches!(choice, Choice::Directory(_)) && count > 1 {
             terminal.warn(format_args!(
                 "these are {count} sentences: they are shown as one, while `attentive translate` \
                  translates each by itself"
@@ -196,8 +208,8 @@ impl AttentionArgs {
             #[cfg(not(feature = "training"))]
             _ => return Err(only_for_the_cpu("this build is")),
             #[cfg(feature = "training")]
-            (device, Choice::Directory(path)) => {
-                let model = LoadedModel::open(path, device)?;
+            (device, Choice::Directory(folder) | Choice::Pulled(StoredModel { folder, .. })) => {
+                let model = LoadedModel::open(folder, device)?;
                 Record::of(&model.network, &model.tokenizers, &self.sentence, target)
             }
         };

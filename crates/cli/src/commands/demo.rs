@@ -17,7 +17,7 @@ use super::train::{Follower, train};
 use crate::arguments::{DeviceArg, positive};
 use crate::decoding::ComputeKind;
 use crate::exit::Ending;
-use crate::model::Choice;
+use crate::model::{self, Choice};
 use crate::network::LoadedModel;
 use crate::output::Output;
 use crate::terminal::{Colors, Look, Terminal};
@@ -90,7 +90,7 @@ fn show(args: &DemoArgs, run: &Path, task: &Synthetic) -> anyhow::Result<()> {
     let outputs = match args.device.device.as_str() {
         "cpu" => {
             let choice = Choice::Directory(run.to_owned());
-            let translator = choice.translator(ComputeKind::Auto, options)?;
+            let translator = model::translator(choice.open()?, ComputeKind::Auto, options)?;
             translator.translate(&sources)
         }
         device => {

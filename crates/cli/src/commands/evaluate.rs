@@ -4,10 +4,12 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::slice;
 
+use attentive_hub::StoredModel;
 use attentive_metrics::bleu::{Bleu, BleuScorer, looks_tokenized};
 use attentive_metrics::bleu_options::BleuOptions;
 use attentive_metrics::references::References;
 use attentive_metrics::scorer::Scorer;
+use attentive_runtime::translator::TranslatorOptions;
 use attentive_text::ParallelCorpus;
 use attentive_train::evaluation::{self, Evaluation};
 use clap::Args;
@@ -17,7 +19,7 @@ use crate::arguments::DeviceArg;
 use crate::decoding::notices::Notices;
 use crate::decoding::{DecodingArgs, LinesArgs};
 use crate::exit::Ending;
-use crate::model::Choice;
+use crate::model::{self, Choice};
 use crate::network::LoadedModel;
 use crate::output::Output;
 use crate::terminal::Terminal;
@@ -62,8 +64,9 @@ both need f32 weights, which built-in and quantized models do not have. BLEU is 
 /// Measures.
 pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let test = ParallelCorpus::read(slice::from_ref(&args.src), slice::from_ref(&args.reference))?;
-    let choice = Choice::of(&args.model);
-    let mut options = args.decoding.options(1)?;
+    let choice = Choice::of(&args.model)?;
+    let usual = TranslatorOptions::of(&choice.open()?)?;
+    let mut options = args.decoding.options(usual, 1)?;
     options.lines = args.lines.of(&choice);
     // Begun before the work, so that a place that cannot be written to is known before it.
     let mut hypotheses_file = match &args.output {
@@ -87,9 +90,9 @@ pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
         Some(model) if args.device.device != "cpu" => {
             model.translator(options)?.translate(&test.src)
         }
-        _ => choice
-            .translator(args.decoding.compute, options)?
-            .translate(&test.src),
+        _ => {
+            model::translator(choice.open()?, args.decoding.compute, options)?.translate(&test.src)
+        }
     };
     let mut notices = Notices::default();
     let mut hypotheses = Vec::with_capacity(test.len());
@@ -128,8 +131,8 @@ impl EvaluateArgs {
     fn network(&self, choice: &Choice, terminal: &Terminal) -> anyhow::Result<Option<LoadedModel>> {
         let int8 = choice.open()?.weights()?.is_int8();
         match choice {
-            Choice::Directory(path) if !int8 => {
-                LoadedModel::open(path, &self.device.device).map(Some)
+            Choice::Directory(folder) | Choice::Pulled(StoredModel { folder, .. }) if !int8 => {
+                LoadedModel::open(folder, &self.device.device).map(Some)
             }
             _ if self.device.device != "cpu" => {
                 let problem = "int8 models are for the CPU: leave out --device".to_owned();
@@ -156,6 +159,7 @@ fn probabilities(
         config,
         tokenizers,
         network,
+        ..
     } = model;
     let (src, tgt) = (&test.src, &test.tgt);
     let found = evaluation::evaluate(network, config, tokenizers, src, tgt, longest, smoothing)?;

@@ -8,10 +8,15 @@ mod data;
 mod demo;
 #[cfg(feature = "training")]
 mod evaluate;
+mod export;
+mod import;
 mod info;
+mod models;
 mod plot;
+mod pull;
 mod quantize;
 pub mod score;
+mod serve;
 mod shortlist;
 mod tokenizer;
 #[cfg(feature = "training")]
@@ -33,8 +38,18 @@ pub enum Command {
     Train(train::TrainArgs),
     /// Translate sentences, a file or standard input
     Translate(translate::TranslateArgs),
+    /// Translate for other programs and for browsers, over HTTP
+    Serve(serve::ServeArgs),
+    /// Import a model of Hugging Face, Marian, Bergamot, CTranslate2, Argos or fairseq
+    Import(import::ImportArgs),
+    /// Fetch models for other languages from the Hugging Face hub
+    Pull(pull::PullArgs),
+    /// List the models that translate between languages, or remove one that was pulled
+    Models(models::ModelsArgs),
     /// Make a smaller, faster model for the CPU: weights of 8 bits
     Quantize(quantize::QuantizeArgs),
+    /// Write a model for another program: Hugging Face, ONNX, CTranslate2, Marian
+    Export(export::ExportArgs),
     /// Learn from a corpus which tokens may translate which, so that translating computes only those
     Shortlist(shortlist::ShortlistArgs),
     /// Measure a model on a test set: loss, perplexity, BLEU
@@ -65,7 +80,12 @@ pub fn run(command: Command, terminal: &Terminal) -> anyhow::Result<()> {
         #[cfg(feature = "training")]
         Command::Train(args) => train::run(args, terminal),
         Command::Translate(args) => translate::run(args, terminal),
+        Command::Serve(args) => serve::run(args, terminal),
+        Command::Import(args) => import::run(args, terminal),
+        Command::Pull(args) => pull::run(args, terminal),
+        Command::Models(args) => models::run(args, terminal),
         Command::Quantize(args) => quantize::run(args),
+        Command::Export(args) => export::run(args, terminal),
         Command::Shortlist(args) => shortlist::run(args, terminal),
         #[cfg(feature = "training")]
         Command::Evaluate(args) => evaluate::run(args, terminal),

@@ -61,7 +61,7 @@ A corpus of the kind of text that is to be translated is best; the one that the 
 
 /// Learns and writes.
 pub fn run(args: ShortlistArgs, terminal: &Terminal) -> anyhow::Result<()> {
-    let tokenizers = Choice::of(&args.model).open()?.tokenizers;
+    let tokenizers = Choice::of(&args.model)?.open()?.tokenizers;
     // What cannot be written should be known before the long part.
     let mut output = Output::open(Some(&args.out))?;
     let options = PairOptions {

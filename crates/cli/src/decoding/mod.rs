@@ -44,7 +44,10 @@ pub struct DecodingArgs {
     batch_tokens: Option<usize>,
     /// Choose words among those that this file of `attentive shortlist` allows: faster, nearly always the same
     #[arg(long, value_name = "FILE")]
-    shortlist: Option<PathBuf>,
+    pub shortlist: Option<PathBuf>,
+    /// Choose words among all, where a model has a shortlist of its own
+    #[arg(long, conflicts_with = "shortlist")]
+    no_shortlist: bool,
     /// Numbers to compute with on the CPU: auto takes int8 for a quantized model, f32 for others
     #[arg(long, value_enum, value_name = "KIND", default_value_t = ComputeKind::Auto)]
     pub compute: ComputeKind,
@@ -75,7 +78,7 @@ impl From<ComputeKind> for Compute {
 #[derive(Debug, Args)]
 pub struct LinesArgs {
     /// Translate each sentence of a line for itself, and keep web addresses, emoji and CAPITALS
-    /// [default with a built-in model]
+    /// [default with a built-in or pulled model]
     #[arg(long = "sentences", conflicts_with = "whole_lines")]
     by_sentence: bool,
     /// Translate each line as it stands, as a single sentence [default with a model directory]
@@ -86,9 +89,14 @@ pub struct LinesArgs {
 impl LinesArgs {
     /// What a line is for this model.
     pub fn of(&self, model: &Choice) -> Lines {
-        match (self.by_sentence, self.whole_lines, model) {
-            (true, _, _) | (false, false, Choice::BuiltIn(_)) => Lines::RawText,
-            (false, true, _) | (false, false, Choice::Directory(_)) => Lines::Whole,
+        let raw_text = match model {
+            Choice::BuiltIn(_) | Choice::Pulled(_) => !self.whole_lines,
+            Choice::Directory(_) => self.by_sentence,
+        };
+        if raw_text {
+            Lines::RawText
+        } else {
+            Lines::Whole
         }
     }
 }
@@ -115,23 +123,36 @@ pub struct SamplingArgs {
 }
 
 impl DecodingArgs {
-    /// The options of the library; `n_best` outputs for each line. The only file among them, a shortlist, is
-    /// read.
-    pub fn options(&self, n_best: usize) -> anyhow::Result<TranslatorOptions> {
-        let mut options = TranslatorOptions::default();
+    /// The options that are `usual` for a model, as far as none were given; `n_best` outputs for each line. The only
+    /// file among them, a shortlist, is read.
+    pub fn options(
+        &self,
+        usual: TranslatorOptions,
+        n_best: usize,
+    ) -> anyhow::Result<TranslatorOptions> {
+        let mut options = usual;
+        if self.no_shortlist {
+            options.shortlist = None;
+        }
         if let Some(path) = &self.shortlist {
             options.shortlist = Some(Arc::new(Shortlist::open(path)?));
         }
         let search = &mut options.search;
         search.n_best = n_best;
-        if let Method::Beam { size } = &mut search.method {
-            // Whoever asks for ten translations and no beam size means a beam of ten.
-            *size = self.beam.unwrap_or((*size).max(n_best));
+        let usual = match search.method {
+            Method::Beam { size } => size,
+            _ => 1,
+        };
+        // Whoever asks for ten translations and no beam size means a beam of ten.
+        let size = self.beam.unwrap_or(usual.max(n_best));
+        search.method = if n_best > 1 {
+            Method::Beam { size }
+        } else {
+            Method::of_beam(size)
+        };
+        if self.max_length.is_some() {
+            search.max_length.cap = self.max_length;
         }
-        if self.beam == Some(1) && n_best == 1 {
-            search.method = Method::Greedy;
-        }
-        search.max_length.cap = self.max_length;
         if let Some(alpha) = self.length_penalty {
             search.length_penalty = alpha;
         }
@@ -181,7 +202,10 @@ mod tests {
 
     fn options(arguments: &str, n_best: usize) -> TranslatorOptions {
         let line = Line::parse_from(format!("x {arguments}").split_whitespace());
-        let mut options = line.decoding.options(n_best).expect("no file");
+        let mut options = line
+            .decoding
+            .options(TranslatorOptions::default(), n_best)
+            .expect("no file");
         line.sampling.apply(&mut options.search);
         options
     }
@@ -194,6 +218,28 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(options("", 1), library);
+    }
+
+    #[test]
+    fn what_is_usual_for_a_model_holds_unless_something_else_is_asked_for() {
+        let mut usual = TranslatorOptions {
+            search: SearchOptions::beam(6),
+            ..TranslatorOptions::default()
+        };
+        (usual.search.length_penalty, usual.search.max_length.cap) = (0.6, Some(200));
+        let options = |arguments: &str, usual: &TranslatorOptions| {
+            let line = Line::parse_from(format!("x {arguments}").split_whitespace());
+            line.decoding
+                .options(usual.clone(), 1)
+                .expect("no file")
+                .search
+        };
+        assert_eq!(options("", &usual), usual.search);
+        let asked = options("--beam 1 --length-penalty 1 --max-length 9", &usual);
+        assert_eq!((asked.method, asked.length_penalty), (Method::Greedy, 1.0));
+        assert_eq!(asked.max_length.cap, Some(9));
+        usual.search.method = Method::Greedy;
+        assert_eq!(options("", &usual).method, Method::Greedy);
     }
 
     #[test]

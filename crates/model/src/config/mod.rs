@@ -47,8 +47,14 @@ pub enum NormPlacement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PositionKind {
-    /// Fixed sines and cosines, for any length.
+    /// The paper's fixed sines and cosines, for any length: sine and cosine of `p / 10000^(2i / d_model)` side by
+    /// side.
     Sinusoidal,
+    /// The same numbers in another order: first all sines, then all cosines (Hugging Face's Marian models).
+    SinusoidalHalves,
+    /// First all sines, then all cosines of `p * exp(-i ln(10000) / (d_model / 2 - 1))`: `get_timing_signal_1d` of
+    /// tensor2tensor, and with it Marian, fairseq and CTranslate2.
+    TimingSignal,
     /// A trained vector per position, up to `max_positions`.
     Learned,
 }
@@ -72,6 +78,51 @@ pub enum Activation {
     /// `max(0, x)`, the paper's.
     #[default]
     Relu,
+    /// `x * sigmoid(x)`, also called SiLU.
+    Swish,
+    /// `x * Phi(x)` with the normal distribution's `Phi`, by the error function.
+    Gelu,
+    /// GELU approximated by a hyperbolic tangent: `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))`.
+    GeluTanh,
+    /// GELU approximated by a sigmoid: `x * sigmoid(1.702 x)`.
+    GeluSigmoid,
+}
+
+/// Whether embeddings are normalized before the first layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EmbeddingNorm {
+    /// As in the paper.
+    #[default]
+    None,
+    /// One layer normalization for each side, behind the positions.
+    LayerNorm,
+}
+
+/// Whether a stack ends in a normalization.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FinalNorm {
+    /// With [`NormPlacement::Pre`], not with [`NormPlacement::Post`].
+    #[default]
+    Auto,
+    /// Neither stack.
+    None,
+    /// Both stacks.
+    LayerNorm,
+}
+
+/// How a decoder layer looks back at the target so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Autoregression {
+    /// Masked self-attention, the paper's.
+    #[default]
+    SelfAttention,
+    /// A simpler simple recurrent unit ("From Research to Production and Back", Kim et al. 2019, §3.2): one vector
+    /// `c` per layer instead of all keys and values. `f = sigmoid(x Wf + bf)`, `c = f * c + (1 - f) * (x W)`, and
+    /// `relu(c)` is what the layer adds to its input. `c` is 0 before the first token.
+    Ssru,
 }
 
 /// Raised whenever files of the new kind could no longer be read by an older program.
@@ -83,6 +134,14 @@ const DEFAULT_FAMILY: &str = TransformerConfig::FAMILY;
 /// Reads `config.json` and checks it.
 pub fn read<C: ModelConfig>(path: &Path) -> Result<C> {
     parse(path, &fs::read(path).map_err(ModelError::io("read", path))?)
+}
+
+/// Whether a `config.json` states a format, whichever, and so is one of this program's.
+pub(crate) fn has_format(path: &Path) -> bool {
+    let json: Option<Value> = fs::read(path)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    json.is_some_and(|json| json.get("format").is_some())
 }
 
 /// What the bytes of a `config.json` say; errors call it `path`.

@@ -5,7 +5,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Activation, NormPlacement, PositionKind, TransformerConfig, Tying};
+use super::{
+    Activation, Autoregression, EmbeddingNorm, FinalNorm, NormPlacement, PositionKind,
+    TransformerConfig, Tying,
+};
 
 /// A named size (table 3 of the paper for `base` and `big`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,9 +52,14 @@ impl Preset {
             norm: NormPlacement::Pre,
             activation: Activation::Relu,
             positions: PositionKind::Sinusoidal,
+            position_offset: 0,
             max_positions: 1024,
             tying: Tying::None,
             norm_epsilon: 1e-6,
+            embedding_scale: None,
+            embedding_norm: EmbeddingNorm::None,
+            final_norm: FinalNorm::Auto,
+            autoregression: Autoregression::SelfAttention,
         }
     }
 

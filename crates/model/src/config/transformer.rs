@@ -6,13 +6,17 @@
 use attentive_text::special::SPECIALS;
 use serde::{Deserialize, Serialize};
 
-use super::{Activation, ModelConfig, NormPlacement, PositionKind, Tying};
+use super::{
+    Activation, Autoregression, EmbeddingNorm, FinalNorm, ModelConfig, NormPlacement, PositionKind,
+    Tying,
+};
 use crate::tensors::{Role, Schema, TensorSpec, parameter_count};
 
 /// The architecture of one encoder-decoder Transformer.
 ///
-/// Every key must be there when it is read, since a default would be a guess about existing weights;
-/// unknown keys are refused.
+/// Most keys must be there when a file is read, since a default would be a guess about existing weights. Those of
+/// the variants that came later (`activation` and others) may be missing, which means what was there before them, and
+/// are then not written. Unknown keys are refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TransformerConfig {
@@ -41,12 +45,27 @@ pub struct TransformerConfig {
     pub activation: Activation,
     /// How a token's place enters its embedding.
     pub positions: PositionKind,
+    /// The number of the first position; for sinusoids only.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub position_offset: usize,
     /// Longest sequence with learned positions; sinusoids have no maximum and ignore it.
     pub max_positions: usize,
     /// Which embedding and output matrices are one and the same.
     pub tying: Tying,
     /// Added to the variance in every layer normalization.
     pub norm_epsilon: f64,
+    /// What token vectors are multiplied by; `sqrt(d_model)` (§3.4) if nothing is given.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub embedding_scale: Option<f64>,
+    /// Whether embeddings are normalized before the first layer.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub embedding_norm: EmbeddingNorm,
+    /// Whether a stack ends in a normalization.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub final_norm: FinalNorm,
+    /// How decoder layers look back at the target so far.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub autoregression: Autoregression,
 }
 
 impl TransformerConfig {
@@ -63,8 +82,25 @@ impl TransformerConfig {
     /// The longest sequence the model can read or write, if it has a limit.
     pub fn position_limit(&self) -> Option<usize> {
         match self.positions {
-            PositionKind::Sinusoidal => None,
+            PositionKind::Sinusoidal
+            | PositionKind::SinusoidalHalves
+            | PositionKind::TimingSignal => None,
             PositionKind::Learned => Some(self.max_positions),
+        }
+    }
+
+    /// What token vectors are multiplied by.
+    pub fn embedding_factor(&self) -> f64 {
+        self.embedding_scale
+            .unwrap_or_else(|| (self.d_model as f64).sqrt())
+    }
+
+    /// Whether both stacks end in a normalization.
+    pub fn has_final_norm(&self) -> bool {
+        match self.final_norm {
+            FinalNorm::Auto => self.norm == NormPlacement::Pre,
+            FinalNorm::None => false,
+            FinalNorm::LayerNorm => true,
         }
     }
 
@@ -129,11 +165,29 @@ impl ModelConfig for TransformerConfig {
             kv_heads == 0 || heads.is_multiple_of(kv_heads),
             format!("`model.heads` ({heads}) must be divisible by `model.kv_heads` ({kv_heads})"),
         );
+        let limited = self.positions == PositionKind::Learned;
         require(
-            self.positions != PositionKind::Sinusoidal || d_model.is_multiple_of(2),
+            limited || d_model.is_multiple_of(2),
             format!(
-                "`model.d_model` ({d_model}) must be even for `model.positions` (\"sinusoidal\")"
+                "`model.d_model` ({d_model}) must be even for sinusoidal positions (`model.positions`)"
             ),
+        );
+        require(
+            self.positions != PositionKind::TimingSignal || d_model != 2,
+            "`model.d_model` (2) must be at least 4 for `model.positions` (\"timing_signal\")"
+                .into(),
+        );
+        let offset = self.position_offset;
+        require(
+            !limited || offset == 0,
+            format!(
+                "`model.position_offset` ({offset}) is for sinusoids; learned positions (`model.positions`) \
+                 start with their first row"
+            ),
+        );
+        require(
+            offset <= LARGEST_SIZE,
+            format!("`model.position_offset` ({offset}) must be at most {LARGEST_SIZE}"),
         );
         require(
             (0.0..1.0).contains(&dropout),
@@ -142,6 +196,11 @@ impl ModelConfig for TransformerConfig {
         require(
             norm_epsilon > 0.0 && norm_epsilon.is_finite(),
             format!("`model.norm_epsilon` ({norm_epsilon}) must be a small positive number"),
+        );
+        let scale = self.embedding_factor();
+        require(
+            scale.is_finite() && (scale > 0.0 || self.embedding_scale.is_none()),
+            format!("`model.embedding_scale` ({scale}) must be a positive number"),
         );
         require(
             self.tying != Tying::All || self.src_vocab == self.tgt_vocab,
@@ -181,23 +240,29 @@ impl ModelConfig for TransformerConfig {
                 schema.add(name, &[limit, d], Role::Positions);
             }
         }
-        for (stack, layers, attentions) in [
-            ("encoder", self.encoder_layers, &["self_attention"][..]),
-            (
-                "decoder",
-                self.decoder_layers,
-                &["self_attention", "cross_attention"],
-            ),
+        for (stack, layers) in [
+            ("encoder", self.encoder_layers),
+            ("decoder", self.decoder_layers),
         ] {
+            if self.embedding_norm == EmbeddingNorm::LayerNorm {
+                schema.norm(&format!("{stack}.embedding_norm"), d);
+            }
             for layer in (0..layers).map(|layer| format!("{stack}.layers.{layer}")) {
-                for attention in attentions {
-                    schema.attention(&format!("{layer}.{attention}"), d, kv_width);
-                    schema.norm(&format!("{layer}.{attention}_norm"), d);
+                if stack == "decoder" && self.autoregression == Autoregression::Ssru {
+                    schema.ssru(&format!("{layer}.ssru"), d);
+                    schema.norm(&format!("{layer}.ssru_norm"), d);
+                } else {
+                    schema.attention(&format!("{layer}.self_attention"), d, kv_width);
+                    schema.norm(&format!("{layer}.self_attention_norm"), d);
+                }
+                if stack == "decoder" {
+                    schema.attention(&format!("{layer}.cross_attention"), d, kv_width);
+                    schema.norm(&format!("{layer}.cross_attention_norm"), d);
                 }
                 schema.feed_forward(&format!("{layer}.feed_forward"), d, self.d_ff);
                 schema.norm(&format!("{layer}.feed_forward_norm"), d);
             }
-            if self.norm == NormPlacement::Pre {
+            if self.has_final_norm() {
                 schema.norm(&format!("{stack}.final_norm"), d);
             }
         }
@@ -239,8 +304,37 @@ mod tests {
         );
         assert_eq!(
             problems(|c| (c.d_model, c.heads, c.kv_heads) = (9, 3, 3)),
-            ["`model.d_model` (9) must be even for `model.positions` (\"sinusoidal\")"]
+            ["`model.d_model` (9) must be even for sinusoidal positions (`model.positions`)"]
         );
+        assert_eq!(
+            problems(|c| {
+                (c.d_model, c.heads, c.kv_heads) = (2, 1, 1);
+                c.positions = PositionKind::TimingSignal;
+            }),
+            ["`model.d_model` (2) must be at least 4 for `model.positions` (\"timing_signal\")"]
+        );
+        assert_eq!(
+            problems(|c| c.position_offset = usize::MAX),
+            [format!(
+                "`model.position_offset` ({}) must be at most 16777216",
+                usize::MAX
+            )]
+        );
+        assert_eq!(
+            problems(|c| (c.positions, c.position_offset) = (PositionKind::Learned, 2)),
+            [
+                "`model.position_offset` (2) is for sinusoids; learned positions (`model.positions`) start \
+                 with their first row"
+            ]
+        );
+        for scale in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(
+                problems(|c| c.embedding_scale = Some(scale)),
+                [format!(
+                    "`model.embedding_scale` ({scale}) must be a positive number"
+                )]
+            );
+        }
         for dropout in [1.0, -0.1, f64::NAN] {
             assert_eq!(
                 problems(|c| c.dropout = dropout),
@@ -329,17 +423,90 @@ mod tests {
             decoder_layers: 17,
             dropout: 0.18,
             norm: NormPlacement::Post,
-            activation: Activation::Relu,
-            positions: PositionKind::Learned,
+            activation: Activation::GeluTanh,
+            positions: PositionKind::TimingSignal,
+            position_offset: 2,
             max_positions: 19,
             tying: Tying::Output,
             norm_epsilon: 1e-5,
+            embedding_scale: Some(1.5),
+            embedding_norm: EmbeddingNorm::LayerNorm,
+            final_norm: FinalNorm::None,
+            autoregression: Autoregression::Ssru,
         };
         let json = serde_json::to_string(&config).expect("plain numbers");
         assert_eq!(
             serde_json::from_str::<TransformerConfig>(&json).expect("just written"),
             config
         );
+    }
+
+    #[test]
+    fn variants_that_are_not_used_are_not_written() {
+        let json = serde_json::to_value(Preset::Base.config(100, 120)).expect("plain numbers");
+        let keys: Vec<&String> = json.as_object().expect("an object").keys().collect();
+        assert_eq!(keys.len(), 14, "{keys:?}");
+        assert!(!keys.iter().any(|key| *key == "activation"));
+        let names = |kind| serde_json::to_string(&kind).expect("a name");
+        assert_eq!(names(Activation::GeluSigmoid), "\"gelu_sigmoid\"");
+    }
+
+    #[test]
+    fn variants_have_tensors_of_their_own() {
+        let mut config = Preset::Tiny.config(50, 50);
+        config.autoregression = Autoregression::Ssru;
+        config.embedding_norm = EmbeddingNorm::LayerNorm;
+        config.final_norm = FinalNorm::None;
+        let tensors = config.tensors();
+        let shape = |name: &str| {
+            let found = tensors.iter().find(|spec| spec.name == name);
+            found.map(|spec| &spec.shape[..])
+        };
+        for (name, expected) in [
+            ("decoder.layers.3.ssru.input.weight", &[128, 128][..]),
+            ("decoder.layers.3.ssru.forget.weight", &[128, 128]),
+            ("decoder.layers.3.ssru.forget.bias", &[128]),
+            ("decoder.layers.3.ssru_norm.weight", &[128]),
+            ("encoder.layers.3.self_attention.query.weight", &[128, 128]),
+            ("encoder.embedding_norm.bias", &[128]),
+            ("decoder.embedding_norm.weight", &[128]),
+        ] {
+            assert_eq!(shape(name), Some(expected), "{name}");
+        }
+        for name in [
+            "decoder.layers.3.ssru.input.bias",
+            "decoder.layers.3.self_attention.query.weight",
+            "decoder.layers.3.self_attention_norm.weight",
+            "encoder.final_norm.weight",
+        ] {
+            assert_eq!(shape(name), None, "{name}");
+        }
+        // Four matrices and biases of attention become two and one.
+        let plain = Preset::Tiny.config(50, 50);
+        let less = 4 * (2 * 128 * 128 + 3 * 128);
+        assert_eq!(
+            config.parameter_count(),
+            plain.parameter_count() - less,
+            "as many embedding norms as final norms"
+        );
+    }
+
+    #[test]
+    fn the_final_norm_follows_the_placement_unless_it_is_given() {
+        use {FinalNorm as Final, NormPlacement as Norm};
+        for (norm, final_norm, expected) in [
+            (Norm::Pre, Final::Auto, true),
+            (Norm::Post, Final::Auto, false),
+            (Norm::Pre, Final::None, false),
+            (Norm::Post, Final::LayerNorm, true),
+        ] {
+            let config = TransformerConfig {
+                norm,
+                final_norm,
+                ..Preset::Tiny.config(50, 50)
+            };
+            assert_eq!(config.has_final_norm(), expected, "{norm:?} {final_norm:?}");
+        }
     }
 
     #[test]

@@ -78,11 +78,6 @@ impl BlockConfig {
     pub fn layer_norm(&self, device: &Device) -> LayerNorm {
         LayerNorm::new(self.d_model, self.norm_epsilon, device)
     }
-
-    /// The norm on top of a stack of such blocks: pre-norm blocks leave their sum unnormalized.
-    pub fn final_norm(&self, device: &Device) -> Option<LayerNorm> {
-        (self.norm == NormPlacement::Pre).then(|| self.layer_norm(device))
-    }
 }
 
 /// Self-attention, then feed-forward.

@@ -7,3 +7,4 @@ pub mod linear;
 pub mod norm;
 pub mod positions;
 pub mod residual;
+pub mod ssru;

@@ -1,5 +1,6 @@
-//! Position vectors: sinusoids (§3.5), computed for any length, or a learned table.
+//! Position vectors: sinusoids (§3.5) of some formula, computed for any length, or a learned table.
 
+use attentive_model::config::PositionKind;
 use burn::{
     module::{Module, Param},
     tensor::{Device, Tensor, TensorData},
@@ -10,13 +11,55 @@ use crate::init::Init;
 /// `PE(pos, 2i) = sin(pos / 10000^(2i/d))`, `PE(pos, 2i+1) = cos(...)` for positions
 /// `start..start + len`: `[len, d_model]`. A function of the position, not a parameter.
 pub fn sinusoids(start: usize, len: usize, d_model: usize, device: &Device) -> Tensor<2> {
+    sinusoids_of(Sinusoids::Interleaved, start, len, d_model, device)
+}
+
+/// The formulas for sinusoids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sinusoids {
+    /// The paper's: sine and cosine of an angle side by side.
+    Interleaved,
+    /// The same angles, first all sines, then all cosines.
+    Halves,
+    /// First all sines, then all cosines of `pos * exp(-i ln(10000) / (d / 2 - 1))`, as tensor2tensor has them.
+    TimingSignal,
+}
+
+impl Sinusoids {
+    /// The formula of this kind of positions; nothing for those that are learned.
+    pub fn of(kind: PositionKind) -> Option<Self> {
+        match kind {
+            PositionKind::Sinusoidal => Some(Self::Interleaved),
+            PositionKind::SinusoidalHalves => Some(Self::Halves),
+            PositionKind::TimingSignal => Some(Self::TimingSignal),
+            PositionKind::Learned => None,
+        }
+    }
+}
+
+/// As [`sinusoids`], by any formula.
+pub fn sinusoids_of(
+    formula: Sinusoids,
+    start: usize,
+    len: usize,
+    d_model: usize,
+    device: &Device,
+) -> Tensor<2> {
+    let half = d_model / 2;
     let mut values = Vec::with_capacity(len * d_model);
     for position in start..start + len {
         for i in 0..d_model {
+            let (pair, cosine) = match formula {
+                Sinusoids::Interleaved => (i / 2, i % 2 == 1),
+                Sinusoids::Halves | Sinusoids::TimingSignal => (i % half, i >= half),
+            };
+            let exponent = match formula {
+                Sinusoids::Interleaved | Sinusoids::Halves => (2 * pair) as f64 / d_model as f64,
+                Sinusoids::TimingSignal => pair as f64 / (half as f64 - 1.0),
+            };
             // The exponent is computed in log space, as in the Annotated Transformer.
-            let exponent = (i / 2 * 2) as f64 / d_model as f64;
             let angle = position as f64 * (-(10_000f64.ln()) * exponent).exp();
-            values.push(if i % 2 == 0 { angle.sin() } else { angle.cos() } as f32);
+            values.push(if cosine { angle.cos() } else { angle.sin() } as f32);
         }
     }
     Tensor::from_data(TensorData::new(values, [len, d_model]), device)

@@ -1,8 +1,10 @@
-//! Token vectors times `sqrt(d_model)`, plus positions, with dropout: what a stack reads, in one pass (§3.4, §5.4).
+//! Token vectors times a factor, plus positions, with dropout: what a stack reads, in one pass (§3.4, §5.4).
 //!
 //! Composed, the gradient of a table is a new tensor of its size for each side, most of it zeros, and a tied table
 //! adds three of them up; here the rows of a batch are added to what is known. Neighbor: the embeddings of
 //! [`crate::models::transformer`].
+
+use std::ops::Range;
 
 use burn::{
     backend::flex::FlexTensor,
@@ -18,17 +20,17 @@ use super::{
 };
 use crate::random::Keys;
 
-/// `dropout(table[tokens] * sqrt(d_model) + positions)`: `table` `[vocab, d_model]`, `tokens` `[batch, len]`,
+/// `dropout(table[tokens] * scale + positions)`: `table` `[vocab, d_model]`, `tokens` `[batch, len]`,
 /// `positions` `[len, d_model]`, which get no gradient -> `[batch, len, d_model]`.
 pub fn embed(
     table: Tensor<2>,
     tokens: Tensor<2, Int>,
+    scale: f64,
     positions: Tensor<2>,
     rate: f64,
     keys: &mut Option<Keys>,
 ) -> Tensor<3> {
     if !on_cpu(&table.device()) {
-        let scale = (table.dims()[1] as f64).sqrt();
         let embedded = embedding(table, tokens).mul_scalar(scale) + positions.unsqueeze();
         return dropout(embedded, rate, keys);
     }
@@ -39,6 +41,7 @@ pub fn embed(
             .iter::<i64>()
             .map(|id| id as usize)
             .collect(),
+        scale: scale as f32,
         positions: positions.into_data().iter::<f32>().collect(),
         pattern: Pattern::draw(rate, keys),
     };
@@ -51,6 +54,7 @@ struct Embed {
     /// `[batch, len]`
     shape: [usize; 2],
     tokens: Vec<usize>,
+    scale: f32,
     /// `[len, d_model]`
     positions: Vec<f32>,
     pattern: Option<Pattern>,
@@ -77,7 +81,7 @@ impl CpuOp<1> for Embed {
                 for (output, token) in rows {
                     output.copy_from_slice(&table.storage::<f32>()[token * width..][..width]);
                 }
-                scale_and_drop(output, &self.positions, width, self.pattern, first);
+                scale_and_drop(output, &self.positions, self.scale, self.pattern, first);
             });
         let output = TensorData::new(output, [batch, len, width]);
         (FlexTensor::from_data(output), table)
@@ -110,14 +114,14 @@ impl CpuOp<1> for Embed {
             .into_par_iter()
             .step_by(COLUMNS)
             .for_each(|first| {
-                let columns = COLUMNS.min(width - first);
+                let columns = first..width.min(first + COLUMNS);
                 add_columns(
                     output,
                     gradient,
                     &self.tokens,
                     width,
-                    first,
                     columns,
+                    self.scale,
                     self.pattern,
                 );
             });
@@ -127,8 +131,7 @@ impl CpuOp<1> for Embed {
 
 simd! {
     /// A sentence of token vectors.
-    fn scale_and_drop(x: &mut [f32], positions: &[f32], width: usize, pattern: Option<Pattern>, first: u32) {
-        let scale = (width as f32).sqrt();
+    fn scale_and_drop(x: &mut [f32], positions: &[f32], scale: f32, pattern: Option<Pattern>, first: u32) {
         for (i, (x, position)) in x.iter_mut().zip(positions).enumerate() {
             let factor = pattern.map_or(1.0, |pattern| pattern.factor(first.wrapping_add(i as u32)));
             *x = (*x * scale + position) * factor;
@@ -141,11 +144,11 @@ simd! {
         gradient: &[f32],
         tokens: &[usize],
         width: usize,
-        first: usize,
-        columns: usize,
+        columns: Range<usize>,
+        scale: f32,
         pattern: Option<Pattern>,
     ) {
-        let scale = (width as f32).sqrt();
+        let (first, columns) = (columns.start, columns.len());
         for (row, token) in tokens.iter().enumerate() {
             let at = row * width + first;
             // SAFETY: the caller has checked the tokens, and no other task has these columns.
@@ -188,12 +191,12 @@ mod tests {
                 |[table]| {
                     let table = table.reshape([vocab, width]);
                     let tied = table.clone().mean_dim(0).reshape([1, 1, width]);
-                    embed(table, tokens(), positions(&device), rate, &mut keys()) + tied
+                    embed(table, tokens(), 2.5, positions(&device), rate, &mut keys()) + tied
                 },
                 |[table]| {
                     let table = table.reshape([vocab, width]);
                     let tied = table.clone().mean_dim(0).reshape([1, 1, width]);
-                    let scaled = embedding(table, tokens()).mul_scalar((width as f64).sqrt());
+                    let scaled = embedding(table, tokens()).mul_scalar(2.5);
                     dropout(scaled + positions(&device).reshape([1, len, width]), rate, &mut keys()) + tied
                 },
             );

@@ -11,11 +11,13 @@ use super::buffers::{BufferPool, Usage};
 use super::candidates::Candidates;
 use super::encoder::{Sentence, key_values};
 use super::layers::{Scratch, Side, Strides};
-use super::load::DecoderLayer;
+use super::load::{Attention, DecoderLayer, PastLayer};
 use super::pages::Pages;
-use super::rowwise::LogSoftmax;
+use super::rowwise::{LogSoftmax, Norm};
 use super::simd::LANES;
+use super::ssru::PastPage;
 use crate::search::{Elastic, Request, SearchModel};
+use attentive_model::config::Autoregression;
 
 /// Rows that go through all layers together.
 const ROWS: usize = 96;
@@ -48,25 +50,28 @@ struct Source {
 #[derive(Debug, Default)]
 pub(crate) struct DecoderBuffers {
     scratch: Scratch,
+    /// Keys and values of the sources.
     pages: Pages,
+    /// What the layers remember of the targets so far; [`CpuModel::past_page`] says how.
+    past: Pages,
     /// Rows of the step before, kept so that their lists are reused.
     free_rows: Vec<Row>,
 }
 
 /// One hypothesis of a search, or one position of a given target.
 #[derive(Debug, Default, Clone)]
-struct Row {
+pub(super) struct Row {
     sentence: usize,
     /// Where the next token stands.
-    position: usize,
-    /// Pages with the keys and values of all positions before.
-    past: Vec<usize>,
+    pub position: usize,
+    /// Pages with what the layers remember of all positions before.
+    pub past: Vec<usize>,
 }
 
 /// The attention weights of every decoder layer.
 #[derive(Debug)]
 pub(super) struct DecoderWeights {
-    /// `[heads, tgt_len, tgt_len]`
+    /// `[heads, tgt_len, tgt_len]`; nothing where the decoder has no self-attention.
     pub self_attention: Vec<LayerWeights>,
     /// `[heads, tgt_len, src_len]`
     pub cross_attention: Vec<LayerWeights>,
@@ -75,7 +80,8 @@ pub(super) struct DecoderWeights {
 impl DecoderBuffers {
     /// How much was used, counted anew from now on.
     pub(super) fn take_usage(&mut self) -> Usage {
-        Usage::sum([self.scratch.take_usage(), self.pages.usage()])
+        let pages = [self.pages.usage(), self.past.usage()];
+        Usage::sum(pages.into_iter().chain([self.scratch.take_usage()]))
     }
 }
 
@@ -100,9 +106,9 @@ impl SearchModel for CpuModel {
 
     fn step(&self, state: &mut CpuState, tokens: &[u32], log_probs: &mut Vec<f32>) {
         assert_eq!(state.rows.len(), tokens.len(), "one token per row");
-        let pages = &mut state.buffers.pages;
+        let past = &mut state.buffers.past;
         for row in &mut state.rows {
-            self.make_room(pages, row, 1);
+            self.make_room(past, row, 1);
         }
         self.decode(state, tokens, Some(log_probs), None);
         state.rows.iter_mut().for_each(|row| row.position += 1);
@@ -110,17 +116,20 @@ impl SearchModel for CpuModel {
 
     fn reorder(&self, state: &mut CpuState, rows: &[usize]) {
         let DecoderBuffers {
-            pages, free_rows, ..
+            pages,
+            past,
+            free_rows,
+            ..
         } = &mut state.buffers;
         std::mem::swap(free_rows, &mut state.rows);
         state.rows.resize(rows.len(), Row::default());
         for (row, &from) in state.rows.iter_mut().zip(rows) {
             row.clone_from(&free_rows[from]);
-            row.past.iter().for_each(|&page| pages.share(page));
+            row.past.iter().for_each(|&page| past.share(page));
             state.sources[row.sentence].rows += 1;
         }
         for row in free_rows.iter_mut() {
-            row.past.drain(..).for_each(|page| pages.give_back(page));
+            row.past.drain(..).for_each(|page| past.give_back(page));
             let source = &mut state.sources[row.sentence];
             source.rows -= 1;
             if source.rows == 0 {
@@ -161,8 +170,8 @@ impl Elastic<CpuState> for CpuModel {
         let [row] = &mut state.rows[..] else {
             panic!("only one row can be fed several tokens");
         };
-        self.make_room(&mut state.buffers.pages, row, tokens.len());
-        // A row attends to those before it, because all of them write into the same pages in order.
+        self.make_room(&mut state.buffers.past, row, tokens.len());
+        // A row sees those before it, because all of them write into the same pages in order.
         let mut after = row.clone();
         state.rows = successive(row, tokens.len());
         self.decode(state, tokens, Some(log_probs), None);
@@ -175,9 +184,9 @@ impl Elastic<CpuState> for CpuModel {
             panic!("only one row can forget tokens");
         };
         row.position -= count;
-        let pages = &mut state.buffers.pages;
-        let forgotten = row.past.drain(row.position.div_ceil(LANES)..);
-        forgotten.for_each(|page| pages.give_back(page));
+        let past = &mut state.buffers.past;
+        let kept = row.position.div_ceil(self.past_page().positions);
+        row.past.drain(kept..).for_each(|page| past.give_back(page));
     }
 }
 
@@ -212,25 +221,26 @@ fn successive(row: &Row, count: usize) -> Vec<Row> {
 
 impl CpuModel {
     /// Pages for the next `count` positions of a row that nobody else uses.
-    fn make_room(&self, pages: &mut Pages, row: &mut Row, count: usize) {
+    fn make_room(&self, past: &mut Pages, row: &mut Row, count: usize) {
+        let PastPage { positions, .. } = self.past_page();
         if let Some(page) = row.past.last_mut()
-            && !row.position.is_multiple_of(LANES)
+            && !row.position.is_multiple_of(positions)
         {
             let (block, width) = self.heads.block();
-            *page = pages.own(*page, block, row.position % LANES * width);
+            *page = past.own(*page, block, row.position % positions * width);
         }
-        let needed = (row.position + count).div_ceil(LANES);
+        let needed = (row.position + count).div_ceil(positions);
         while row.past.len() < needed {
-            row.past.push(pages.take());
+            row.past.push(past.take());
         }
     }
 
     /// A search without sentences.
     fn empty_state(&self) -> CpuState {
         let mut buffers = self.buffers.take();
-        buffers
-            .pages
-            .clear(self.network.decoder.len() * self.heads.page());
+        let layers = self.network.decoder.len();
+        buffers.pages.clear(layers * self.heads.page());
+        buffers.past.clear(self.past_page().size);
         CpuState {
             buffers,
             sources: Vec::new(),
@@ -255,7 +265,7 @@ impl CpuModel {
     }
 
     /// Feeds all tokens of a target (`<s>` first) to the only sentence of a new state, a row for each
-    /// position. A row attends to those before it, because all of them write into the same pages in order.
+    /// position. A row sees those before it, because all of them write into the same pages in order.
     pub(super) fn force(
         &self,
         state: &mut CpuState,
@@ -263,14 +273,17 @@ impl CpuModel {
         log_probs: Option<&mut Vec<f32>>,
     ) -> DecoderWeights {
         let row = &mut state.rows[0];
-        self.make_room(&mut state.buffers.pages, row, tokens.len());
+        self.make_room(&mut state.buffers.past, row, tokens.len());
         state.rows = successive(row, tokens.len());
         let layers = |keys: usize| {
             let layer = |_| LayerWeights::zeros(self.heads.heads, tokens.len(), keys);
             self.network.decoder.iter().map(layer).collect()
         };
         let mut weights = DecoderWeights {
-            self_attention: layers(tokens.len()),
+            self_attention: match self.config.autoregression {
+                Autoregression::SelfAttention => layers(tokens.len()),
+                Autoregression::Ssru => Vec::new(),
+            },
             cross_attention: layers(state.sources[0].sentence.len),
         };
         self.decode(state, tokens, log_probs, Some(&mut weights));
@@ -315,46 +328,60 @@ impl CpuModel {
             rows,
             ..
         } = state;
-        let DecoderBuffers { scratch, pages, .. } = buffers;
+        let DecoderBuffers {
+            scratch,
+            pages,
+            past,
+            ..
+        } = buffers;
         let rows = &rows[first..][..tokens.len()];
         self.reserve(scratch, rows.len());
         for (i, (row, &token)) in rows.iter().zip(tokens).enumerate() {
             self.embed(scratch, Side::Target, i, token, row.position);
         }
+        let count = rows.len();
+        self.normalize_stream(scratch, count, &self.network.decoder_embedding_norm);
         for (number, layer) in self.network.decoder.iter().enumerate() {
             let (self_weights, cross_weights) = match &mut weights {
                 Some(weights) => (
-                    Some(&mut weights.self_attention[number]),
-                    Some(&mut weights.cross_attention[number]),
+                    weights.self_attention.get_mut(number),
+                    weights.cross_attention.get_mut(number),
                 ),
                 None => (None, None),
             };
-            self.attend_past(scratch, pages, rows, number, layer, self_weights);
+            let norm = &layer.past_norm;
+            match &layer.past {
+                PastLayer::Attention(attention) => {
+                    self.attend_past(scratch, past, rows, number, attention, norm, self_weights);
+                }
+                PastLayer::Ssru(ssru) => self.recur(scratch, past, rows, number, ssru, norm),
+            }
             self.attend_source(scratch, pages, rows, sources, number, layer, cross_weights);
             self.feed_forward(
                 scratch,
-                rows.len(),
+                count,
                 &layer.feed_forward_norm,
                 &layer.feed_forward,
             );
         }
-        self.finish(scratch, rows.len(), &self.network.decoder_norm);
+        self.normalize_stream(scratch, count, &self.network.decoder_norm);
     }
 
+    #[allow(clippy::too_many_arguments)]
     fn attend_past(
         &self,
         scratch: &mut Scratch,
-        pages: &mut Pages,
+        past: &mut Pages,
         rows: &[Row],
         number: usize,
-        layer: &DecoderLayer,
+        attention: &Attention,
+        norm: &Norm,
         mut weights: Option<&mut LayerWeights>,
     ) {
         let Strides { model, qkv, .. } = self.strides();
         let heads = self.heads;
-        let attention = &layer.self_attention;
         let matrices = [&attention.query, &attention.key, &attention.value];
-        self.project(scratch, rows.len(), &layer.self_attention_norm, &matrices);
+        self.project(scratch, rows.len(), norm, &matrices);
         let part = number * heads.page();
         for (i, row) in rows.iter().enumerate() {
             let position = row.position;
@@ -362,7 +389,7 @@ impl CpuModel {
             let projected = &scratch.qkv[i * qkv..][..qkv];
             let (keys, values) = key_values(heads, &projected[self.config.d_model..]);
             heads.write(
-                &mut pages.page_mut(row.past[position / LANES])[part..],
+                &mut past.page_mut(row.past[position / LANES])[part..],
                 position,
                 keys,
                 values,
@@ -372,7 +399,7 @@ impl CpuModel {
                 queries: projected.as_ptr(),
                 query_stride: qkv,
                 rows: 1,
-                memory: pages.memory(),
+                memory: past.memory(),
                 pages: &row.past,
                 layer: part,
                 len: position + 1,
@@ -382,7 +409,7 @@ impl CpuModel {
                 weights: weights.as_deref_mut().map(|weights| (weights, position)),
             });
         }
-        self.add_attended(scratch, rows.len(), &layer.self_attention_norm, attention);
+        self.add_attended(scratch, rows.len(), norm, attention);
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -482,7 +509,9 @@ mod tests {
             model.reorder(&mut state, &[0, 2, 2]);
             model.reorder(&mut state, &[0, 2]);
             model.admit(&mut state, &[&request]);
-            used.push((state.buffers.pages.usage().used, state.sources.len()));
+            let DecoderBuffers { pages, past, .. } = &state.buffers;
+            let pages = [pages, past].map(|pages| pages.usage().used);
+            used.push((pages, state.sources.len()));
         }
         assert_eq!(used[8], used[1], "{used:?}");
     }
@@ -501,11 +530,8 @@ mod tests {
             model.rewind(&mut state, 40);
             assert!(state.rows[0].past.is_empty());
         }
-        let page = model.network.decoder.len() * model.heads.page() * size_of::<f32>();
-        assert_eq!(
-            state.buffers.pages.usage().used,
-            4 * page,
-            "the source's and three"
-        );
+        let page = model.past_page().size * size_of::<f32>();
+        assert_eq!(state.buffers.pages.usage().used, page, "the source's");
+        assert_eq!(state.buffers.past.usage().used, 3 * page);
     }
 }

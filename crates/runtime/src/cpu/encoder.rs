@@ -63,6 +63,7 @@ impl CpuModel {
         for (row, (position, &token)) in tokens.enumerate() {
             self.embed(scratch, Side::Source, row, token, position);
         }
+        self.normalize_stream(scratch, rows, &self.network.encoder_embedding_norm);
         for layer in &self.network.encoder {
             let attention = &layer.attention;
             let matrices = [&attention.query, &attention.key, &attention.value];
@@ -81,7 +82,7 @@ impl CpuModel {
             self.add_attended(scratch, rows, &layer.attention_norm, attention);
             self.feed_forward(scratch, rows, &layer.feed_forward_norm, &layer.feed_forward);
         }
-        self.finish(scratch, rows, &self.network.encoder_norm);
+        self.normalize_stream(scratch, rows, &self.network.encoder_norm);
     }
 
     /// Self-attention of one sentence: rows `first..first + len`.

@@ -5,6 +5,7 @@
 //! [`super::decoder`] put these together.
 
 use super::CpuModel;
+use super::activation::Activate;
 use super::aligned::Aligned;
 use super::buffers::Usage;
 use super::candidates::{ByToken, Candidates, Logits};
@@ -13,14 +14,16 @@ use super::matrix::{Matrix, Quantized};
 use super::product::Then;
 use super::rowwise::{Norm, Normalize};
 use super::simd::LANES;
-use attentive_model::config::NormPlacement;
+use attentive_model::config::{
+    Activation, Autoregression, NormPlacement, PositionKind, TransformerConfig,
+};
 
 /// Buffers for the rows at work. Numbers behind a row's own stay zero.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     /// The residual stream, `[rows, stride]`.
     pub x: Aligned<f32>,
-    /// Queries, keys and values side by side, `[rows, qkv_stride]`.
+    /// Queries, keys and values side by side, or what goes into a recurrent unit, `[rows, qkv_stride]`.
     pub qkv: Aligned<f32>,
     /// What attention returns, `[rows, stride]`.
     pub context: Aligned<f32>,
@@ -31,7 +34,7 @@ pub(crate) struct Scratch {
     hidden: Aligned<f32>,
     quantized: Quantized,
     logits: Logits,
-    /// Sinusoids of the first positions, `[positions, d_model]`.
+    /// Sinusoids of the first positions, `[positions, d_model]`; of whichever formula.
     sinusoids: Vec<f32>,
 }
 
@@ -70,9 +73,14 @@ pub(crate) enum Side {
 impl CpuModel {
     pub(super) fn strides(&self) -> Strides {
         let pad = |width: usize| width.next_multiple_of(LANES);
+        let (d_model, kv_width) = (self.config.d_model, self.heads.kv_width());
+        let qkv = match self.config.autoregression {
+            Autoregression::SelfAttention => d_model + 2 * kv_width,
+            Autoregression::Ssru => d_model + d_model.max(2 * kv_width),
+        };
         Strides {
-            model: pad(self.config.d_model),
-            qkv: pad(self.config.d_model + 2 * self.heads.kv_width()),
+            model: pad(d_model),
+            qkv: pad(qkv),
             hidden: pad(self.config.d_ff),
         }
     }
@@ -87,8 +95,8 @@ impl CpuModel {
         scratch.hidden.grow(rows * hidden);
     }
 
-    /// Row `row` of the stream becomes `token` at `position`: vector times `sqrt(d_model)` (§3.4) plus
-    /// place (§3.5).
+    /// Row `row` of the stream becomes `token` at `position`: vector times a factor, usually `sqrt(d_model)`
+    /// (§3.4), plus place (§3.5).
     pub(super) fn embed(
         &self,
         scratch: &mut Scratch,
@@ -103,14 +111,21 @@ impl CpuModel {
             Side::Target => (&self.network.target, &self.network.target_positions),
         };
         while positions.is_none() && scratch.sinusoids.len() <= position * d_model {
-            add_sinusoids(&mut scratch.sinusoids, d_model);
+            add_sinusoids(&mut scratch.sinusoids, &self.config);
         }
         let x = &mut scratch.x[row * self.strides().model..][..d_model];
         match positions {
             None => x.copy_from_slice(&scratch.sinusoids[position * d_model..][..d_model]),
             Some(table) => add_position(table, position, x),
         }
-        tokens.add_row(token as usize, (d_model as f32).sqrt(), x);
+        tokens.add_row(token as usize, self.config.embedding_factor() as f32, x);
+    }
+
+    /// The norm of embeddings or the last one of a stack, where there is one.
+    pub(super) fn normalize_stream(&self, scratch: &mut Scratch, rows: usize, norm: &Option<Norm>) {
+        if let Some(norm) = norm {
+            self.normalize_in_place(&mut scratch.x, rows, norm);
+        }
     }
 
     /// Projects the stream (normalized first, if that is where the norm stands) into columns of
@@ -196,21 +211,25 @@ impl CpuModel {
             NormPlacement::Post => &*x,
         };
         let input = layer.inner.prepare(self.isa, input, model, rows, quantized);
+        let (activation, then) = match self.config.activation {
+            Activation::Relu => (None, Then::Relu),
+            other => (Some(other), Then::Store),
+        };
         layer
             .inner
-            .apply(self.isa, input, hidden, hidden_stride, Then::Relu);
+            .apply(self.isa, input, hidden, hidden_stride, then);
+        if let Some(activation) = activation {
+            let numbers = &mut hidden[..rows * hidden_stride];
+            self.isa.run(Activate {
+                activation,
+                numbers,
+            });
+        }
         let input = layer
             .outer
             .prepare(self.isa, hidden, hidden_stride, rows, quantized);
         layer.outer.apply(self.isa, input, x, model, Then::Add);
         self.normalize_sum(x, rows, norm);
-    }
-
-    /// The stream's last norm, where there is one.
-    pub(super) fn finish(&self, scratch: &mut Scratch, rows: usize, norm: &Option<Norm>) {
-        if let Some(norm) = norm {
-            self.normalize_in_place(&mut scratch.x, rows, norm);
-        }
     }
 
     /// Logits of the stream's rows from `first` on, as many as `out` has room for.
@@ -265,7 +284,8 @@ impl CpuModel {
         );
     }
 
-    fn normalize_sum(&self, x: &mut [f32], rows: usize, norm: &Norm) {
+    /// The norm of a sub-layer where it stands behind the sum.
+    pub(super) fn normalize_sum(&self, x: &mut [f32], rows: usize, norm: &Norm) {
         if self.config.norm == NormPlacement::Post {
             self.normalize_in_place(x, rows, norm);
         }
@@ -305,11 +325,22 @@ fn add_position(table: &Table, position: usize, x: &mut [f32]) {
 }
 
 /// Appends the sinusoids of the next position (§3.5).
-fn add_sinusoids(table: &mut Vec<f32>, d_model: usize) {
-    let position = (table.len() / d_model) as f64;
-    for i in (0..d_model).step_by(2) {
-        let exponent = i as f64 / d_model as f64;
-        let (sine, cosine) = (position * (-(10_000f64.ln()) * exponent).exp()).sin_cos();
-        table.extend([sine as f32, cosine as f32]);
+fn add_sinusoids(table: &mut Vec<f32>, config: &TransformerConfig) {
+    let d_model = config.d_model;
+    let position = (table.len() / d_model + config.position_offset) as f64;
+    let half = d_model / 2;
+    // Over how many pairs of sine and cosine the wave length grows to 10000 times the first.
+    let pairs = match config.positions {
+        PositionKind::TimingSignal => half - 1,
+        _ => half,
+    };
+    let frequency = |i: usize| (-(10_000f64.ln()) * (i as f64 / pairs as f64)).exp();
+    let angles = (0..half).map(|i| position * frequency(i));
+    match config.positions {
+        PositionKind::SinusoidalHalves | PositionKind::TimingSignal => {
+            table.extend(angles.clone().map(|angle| angle.sin() as f32));
+            table.extend(angles.map(|angle| angle.cos() as f32));
+        }
+        _ => table.extend(angles.flat_map(|angle| [angle.sin() as f32, angle.cos() as f32])),
     }
 }

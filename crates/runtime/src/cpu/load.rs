@@ -9,7 +9,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use attentive_model::config::{ModelConfig, NormPlacement, PositionKind, TransformerConfig, Tying};
+use attentive_model::config::{
+    Autoregression, EmbeddingNorm, ModelConfig, PositionKind, TransformerConfig, Tying,
+};
 use attentive_model::tensors::{Role, TensorSpec};
 use attentive_model::weights::Weights;
 
@@ -18,7 +20,7 @@ use super::cache;
 use super::matrices::WeightsFile;
 use super::matrix::{Matrix, Numbers, Plain, padded};
 use super::rowwise::Norm;
-use super::simd::{Isa, LANES};
+use super::simd::Isa;
 use crate::error::Result;
 
 /// All layers of a Transformer.
@@ -31,6 +33,8 @@ pub(crate) struct Network {
     pub projection: Arc<Matrix>,
     pub encoder: Vec<EncoderLayer>,
     pub decoder: Vec<DecoderLayer>,
+    pub encoder_embedding_norm: Option<Norm>,
+    pub decoder_embedding_norm: Option<Norm>,
     pub encoder_norm: Option<Norm>,
     pub decoder_norm: Option<Norm>,
 }
@@ -45,12 +49,29 @@ pub(crate) struct EncoderLayer {
 
 #[derive(Debug)]
 pub(crate) struct DecoderLayer {
-    pub self_attention: Attention,
-    pub self_attention_norm: Norm,
+    pub past: PastLayer,
+    pub past_norm: Norm,
     pub cross_attention: Attention,
     pub cross_attention_norm: Norm,
     pub feed_forward: FeedForward,
     pub feed_forward_norm: Norm,
+}
+
+/// How a decoder layer looks back at the target so far.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // A model has a handful of them.
+pub(crate) enum PastLayer {
+    Attention(Attention),
+    Ssru(Ssru),
+}
+
+/// The matrices of a simpler simple recurrent unit ([`super::ssru`]).
+#[derive(Debug)]
+pub(crate) struct Ssru {
+    /// `W`; its bias is zero.
+    pub input: Matrix,
+    /// `Wf` and `bf`.
+    pub forget: Matrix,
 }
 
 #[derive(Debug)]
@@ -153,16 +174,16 @@ pub(crate) fn network(
         Tying::None | Tying::Output => reader.table("embeddings.source.weight")?,
     };
     let positions = |side: &str| match config.positions {
-        PositionKind::Sinusoidal => Ok(None),
         PositionKind::Learned => {
             let name = format!("embeddings.{side}_positions.weight");
             reader.table_f32(&name).map(Some)
         }
+        _ => Ok(None),
     };
-    let final_norm = |side: &str| match config.norm {
-        NormPlacement::Pre => reader.norm(&format!("{side}.final_norm")).map(Some),
-        NormPlacement::Post => Ok(None),
-    };
+    let norm = |exists: bool, name: &str| exists.then(|| reader.norm(name)).transpose();
+    let normalized = config.embedding_norm == EmbeddingNorm::LayerNorm;
+    let embedding_norm = |side: &str| norm(normalized, &format!("{side}.embedding_norm"));
+    let final_norm = |side: &str| norm(config.has_final_norm(), &format!("{side}.final_norm"));
     Ok(Network {
         source,
         target,
@@ -173,8 +194,10 @@ pub(crate) fn network(
             .map(|layer| reader.encoder_layer(layer))
             .collect::<Result<_>>()?,
         decoder: (0..config.decoder_layers)
-            .map(|layer| reader.decoder_layer(layer))
+            .map(|layer| reader.decoder_layer(layer, config.autoregression))
             .collect::<Result<_>>()?,
+        encoder_embedding_norm: embedding_norm("encoder")?,
+        decoder_embedding_norm: embedding_norm("decoder")?,
         encoder_norm: final_norm("encoder")?,
         decoder_norm: final_norm("decoder")?,
     })
@@ -202,11 +225,18 @@ impl Reader {
         })
     }
 
-    fn decoder_layer(&self, layer: usize) -> Result<DecoderLayer> {
+    fn decoder_layer(&self, layer: usize, autoregression: Autoregression) -> Result<DecoderLayer> {
         let name = |part: &str| format!("decoder.layers.{layer}.{part}");
+        let (past, past_norm) = match autoregression {
+            Autoregression::SelfAttention => {
+                let attention = self.attention(&name("self_attention"))?;
+                (PastLayer::Attention(attention), "self_attention_norm")
+            }
+            Autoregression::Ssru => (PastLayer::Ssru(self.ssru(&name("ssru"))?), "ssru_norm"),
+        };
         Ok(DecoderLayer {
-            self_attention: self.attention(&name("self_attention"))?,
-            self_attention_norm: self.norm(&name("self_attention_norm"))?,
+            past,
+            past_norm: self.norm(&name(past_norm))?,
             cross_attention: self.attention(&name("cross_attention"))?,
             cross_attention_norm: self.norm(&name("cross_attention_norm"))?,
             feed_forward: self.feed_forward(&name("feed_forward"))?,
@@ -220,6 +250,15 @@ impl Reader {
             key: self.linear(&format!("{name}.key"))?,
             value: self.linear(&format!("{name}.value"))?,
             output: self.linear(&format!("{name}.output"))?,
+        })
+    }
+
+    fn ssru(&self, name: &str) -> Result<Ssru> {
+        let forget = self.linear(&format!("{name}.forget"))?;
+        let no_bias = vec![0.0; forget.outputs()];
+        Ok(Ssru {
+            input: self.matrix(&format!("{name}.input.weight"), &no_bias)?,
+            forget,
         })
     }
 
@@ -329,14 +368,4 @@ pub(crate) fn plain<'a>(
         n,
         transposed,
     })
-}
-
-/// The shape of a packed int8 matrix in the weights file.
-pub(crate) fn packed_shape(k: usize, n: usize) -> [usize; 4] {
-    [n.div_ceil(LANES), k.div_ceil(4), LANES, 4]
-}
-
-/// The name of the scales of an int8 tensor.
-pub(crate) fn scale_name(name: &str) -> String {
-    format!("{name}.scale")
 }

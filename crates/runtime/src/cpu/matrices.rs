@@ -12,12 +12,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use attentive_model::ModelError;
+use attentive_model::int8::{packed_shape, scale_name};
 use attentive_model::tensors::TensorSpec;
 use attentive_model::weights::Weights;
 
 use super::Compute;
-use super::load::{MatrixLayout, packed_shape, plain, scale_name};
-use super::matrix::{Bytes, Floats, Int8, Numbers, pack, packed_len, quantize};
+use super::load::{MatrixLayout, plain};
+use super::matrix::{Bytes, Floats, Int8, Numbers, pack, quantize};
 use super::simd::Isa;
 use crate::error::{Result, RuntimeError};
 
@@ -63,7 +64,6 @@ impl WeightsFile {
         let MatrixLayout { k, n, .. } = layout;
         if self.stored_int8 {
             let place = self.weights.i8_place(name, &packed_shape(k, n))?;
-            debug_assert_eq!(place.len(), packed_len(k, n));
             let scale = self.weights.f32_place(&scale_name(name), &[n])?;
             let panels = Bytes::Mapped(self.weights.clone(), place);
             if panels.get().contains(&i8::MIN) {

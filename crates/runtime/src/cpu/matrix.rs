@@ -1,7 +1,7 @@
 //! Weight matrices, packed for [`super::product`]: f32, or int8 with a scale for each output.
 //!
 //! Packed f32 is `[n / 16, k, 16]`, packed int8 `[n / 16, k / 4, 16, 4]`, with zeros where `n` and `k` end
-//! earlier. The int8 form is what [`super::quantize`] writes into files, the f32 form what [`super::cache`] keeps,
+//! earlier. The int8 form ([`attentive_model::int8`]) is that of weights files, the f32 form what [`super::cache`] keeps,
 //! so that they are used where the file is mapped, without a copy. (f32 where a model's own file is mapped, row
 //! by row, was measured to translate a fifth slower.) Neighbors: [`super::load`] makes these from a weights file.
 
@@ -9,9 +9,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::aligned::Aligned;
+use super::pairs::Pairs;
 use super::product::{F32Product, Int8Product, Out, Then};
 use super::rowwise::Quantize;
 use super::simd::{Isa, LANES};
+use attentive_model::int8::{pack_with, packed_len, packed_place};
 use attentive_model::weights::Weights;
 
 /// `[k, n]` with a bias.
@@ -79,6 +81,7 @@ pub(crate) struct Input<'a> {
 pub(crate) struct Quantized {
     bytes: Aligned<u8>,
     scales: Vec<f32>,
+    pairs: Pairs,
 }
 
 impl Quantized {
@@ -112,7 +115,11 @@ impl Matrix {
         if let Numbers::Int8(_) = self.numbers {
             buffer.bytes.grow(rows * stride);
             buffer.scales.resize(buffer.scales.len().max(rows), 0.0);
-            let Quantized { bytes, scales } = buffer;
+            let Quantized {
+                bytes,
+                scales,
+                pairs,
+            } = buffer;
             isa.run(Quantize {
                 x: x.as_ptr(),
                 stride,
@@ -121,6 +128,7 @@ impl Matrix {
                 bytes,
                 scales,
             });
+            pairs.arrange(isa, bytes, stride, rows);
         }
         Input {
             x,
@@ -170,6 +178,7 @@ impl Matrix {
                 assert!(quantized.bytes.len() >= rows * a_stride && quantized.scales.len() >= rows);
                 isa.run(Int8Product {
                     a: quantized.bytes.as_ptr(),
+                    pairs: &quantized.pairs,
                     a_stride,
                     a_scales: quantized.scales.as_ptr(),
                     rows,
@@ -344,17 +353,6 @@ pub(crate) fn pack(plain: Plain<'_>) -> Aligned<f32> {
     panels
 }
 
-/// Length of packed int8.
-pub(crate) fn packed_len(k: usize, n: usize) -> usize {
-    n.next_multiple_of(LANES) * k.next_multiple_of(4)
-}
-
-/// Where weight `(input, output)` stands in packed int8.
-pub(crate) fn packed_place(k: usize, input: usize, output: usize) -> usize {
-    let groups = k.div_ceil(4);
-    ((output / LANES * groups + input / 4) * LANES + output % LANES) * 4 + input % 4
-}
-
 /// Packed bytes and their scales: the largest weight of each output becomes ±127.
 pub(crate) fn quantize(plain: Plain<'_>) -> (Aligned<i8>, Vec<f32>) {
     let Plain {
@@ -379,19 +377,12 @@ pub(crate) fn quantize(plain: Plain<'_>) -> (Aligned<i8>, Vec<f32>) {
         .map(|&largest| if largest > 0.0 { 127.0 / largest } else { 0.0 })
         .collect();
     let mut panels = Aligned::zeros(packed_len(k, n));
-    let group = 4 * LANES;
-    for (panel, out) in panels.chunks_exact_mut(k.div_ceil(4) * group).enumerate() {
-        for (place, out) in out.iter_mut().enumerate() {
-            let i = place / group * 4 + place % 4;
-            let output = panel * LANES + place % group / 4;
-            if i < k && output < n {
-                // Adding this and taking it away rounds to the nearest whole number; the function for that
-                // is a slow library call without SSE 4.1.
-                const ROUND: f32 = 12_582_912.0;
-                *out = (at(i, output) * steps[output] + ROUND - ROUND) as i8;
-            }
-        }
-    }
+    pack_with(k, n, &mut panels, |i, output| {
+        // Adding this and taking it away rounds to the nearest whole number; the function for that
+        // is a slow library call without SSE 4.1.
+        const ROUND: f32 = 12_582_912.0;
+        (at(i, output) * steps[output] + ROUND - ROUND) as i8
+    });
     (panels, scales)
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! model directory --load--> Matrix, Norm --encoder--> pages --decoder--> log-probabilities
 //!                                         layers, attend           search::SearchModel
+//!                                         activation, ssru
 //!                                  product, rowwise over simd
 //! ```
 //!
@@ -12,6 +13,7 @@
 //! in an order that does not depend on what else is in the batch, so batches, their order and threads
 //! never change a translation.
 
+mod activation;
 mod aligned;
 mod attend;
 mod buffers;
@@ -25,12 +27,14 @@ mod load;
 mod matrices;
 mod matrix;
 mod pages;
+mod pairs;
 mod product;
 mod quantize;
 #[doc(hidden)]
 pub mod roofline;
 mod rowwise;
 mod simd;
+mod ssru;
 #[cfg(test)]
 mod tests;
 

@@ -7,13 +7,14 @@
 
 use std::ops::Range;
 
+use super::pairs::{Pairs, pairs_tile};
 use super::simd::{LANES, Simd, Work};
 
 /// Rows in one tile.
 const MAX_ROWS: usize = 6;
 
 /// Rows of a tile from which on it has time to fetch what comes next. Lower ones do nothing but read.
-const FETCHING_ROWS: usize = 4;
+pub(super) const FETCHING_ROWS: usize = 4;
 
 /// Covers `[rows, n]` with tiles, whose sizes are constants. A few panels meet all rows before the
 /// next ones do, so that weights are read from far memory once; and while they do, the tiles fetch
@@ -57,16 +58,16 @@ macro_rules! tiles {
 }
 
 /// Where a tile stands.
-struct Place {
-    first: usize,
-    panel: usize,
+pub(super) struct Place {
+    pub first: usize,
+    pub panel: usize,
     /// Which of the next panels it fetches.
-    fetch: Range<usize>,
+    pub fetch: Range<usize>,
 }
 
 /// Rows of the next tile: of eight rather four and four than six and two.
 #[inline(always)]
-fn height(rest: usize, most: usize) -> usize {
+pub(super) fn height(rest: usize, most: usize) -> usize {
     if rest > most && rest < 2 * most {
         rest.div_ceil(2)
     } else {
@@ -113,9 +114,11 @@ pub(crate) struct F32Product {
 
 /// Quantized `a` `[rows, k]` times quantized `b` `[k, n]`, scaled back, plus bias.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Int8Product {
+pub(crate) struct Int8Product<'a> {
     /// Bytes as [`super::rowwise::Quantize`] writes them.
     pub a: *const u8,
+    /// The same, arranged for where [`Simd::PAIRS`] holds.
+    pub pairs: &'a Pairs,
     pub a_stride: usize,
     pub a_scales: *const f32,
     pub rows: usize,
@@ -138,10 +141,16 @@ impl Work for F32Product {
     }
 }
 
-impl Work for Int8Product {
+impl Work for Int8Product<'_> {
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        unsafe { tiles!(S, self.rows, self.out.n, S::INT8_ROWS, int8_tile(&self)) }
+        unsafe {
+            if S::PAIRS {
+                tiles!(S, self.rows, self.out.n, S::INT8_ROWS, pairs_tile(&self))
+            } else {
+                tiles!(S, self.rows, self.out.n, S::INT8_ROWS, int8_tile(&self))
+            }
+        }
     }
 }
 
@@ -221,7 +230,7 @@ unsafe fn f32_finish<S: Simd, const M: usize, const P: usize, const THEN: u8>(
 }
 
 #[inline(always)]
-unsafe fn int8_tile<S: Simd, const M: usize, const P: usize>(product: &Int8Product, at: Place) {
+unsafe fn int8_tile<S: Simd, const M: usize, const P: usize>(product: &Int8Product<'_>, at: Place) {
     unsafe {
         let Place {
             first,
@@ -257,18 +266,31 @@ unsafe fn int8_tile<S: Simd, const M: usize, const P: usize>(product: &Int8Produ
                 }
             }
         }
+        int8_finish::<S, M, P>(product, sums, first, panel);
+    }
+}
+
+/// The sums of a tile to results where they belong.
+#[inline(always)]
+pub(super) unsafe fn int8_finish<S: Simd, const M: usize, const P: usize>(
+    product: &Int8Product<'_>,
+    sums: [[S::I; P]; M],
+    first: usize,
+    panel: usize,
+) {
+    unsafe {
         match product.out.then {
-            Then::Store => int8_finish::<S, M, P, STORE>(product, sums, first, panel),
-            Then::Relu => int8_finish::<S, M, P, RELU>(product, sums, first, panel),
-            Then::Add => int8_finish::<S, M, P, ADD>(product, sums, first, panel),
+            Then::Store => int8_put::<S, M, P, STORE>(product, sums, first, panel),
+            Then::Relu => int8_put::<S, M, P, RELU>(product, sums, first, panel),
+            Then::Add => int8_put::<S, M, P, ADD>(product, sums, first, panel),
         }
     }
 }
 
 #[inline(always)]
 #[allow(clippy::needless_range_loop)] // As above.
-unsafe fn int8_finish<S: Simd, const M: usize, const P: usize, const THEN: u8>(
-    product: &Int8Product,
+unsafe fn int8_put<S: Simd, const M: usize, const P: usize, const THEN: u8>(
+    product: &Int8Product<'_>,
     sums: [[S::I; P]; M],
     first: usize,
     panel: usize,

@@ -1,17 +1,17 @@
 //! An f32 model directory to an int8 one: a quarter of the size, and faster.
 //!
-//! Matrices and token tables become packed bytes with one scale per output ([`super::matrix`]), which
+//! Matrices and token tables become packed bytes with one scale per output ([`attentive_model::int8`]), which
 //! [`super::load`] uses where they are mapped. Norms, biases and learned positions stay f32.
 
 use std::fs;
 use std::path::Path;
 
 use attentive_model::config::ModelConfig;
-use attentive_model::weights::{Values, Weights};
+use attentive_model::int8::Int8Weights;
+use attentive_model::weights::Weights;
 use attentive_model::{ModelDir, ModelError, durable};
 
-use super::aligned::Aligned;
-use super::load::{MatrixLayout, packed_shape, plain, scale_name};
+use super::load::{MatrixLayout, plain};
 use super::matrix;
 use super::{Compute, CpuModel};
 use crate::error::Result;
@@ -68,31 +68,20 @@ pub fn quantize(from: &Path, to: &Path) -> Result<QuantizeReport> {
 }
 
 fn write(dir: &ModelDir, weights: &Weights, to: &Path) -> Result<QuantizeReport> {
-    let mut small = Vec::new();
-    let mut packed: Vec<Packed> = Vec::new();
+    let mut int8 = Int8Weights::default();
+    let mut kept = 0;
     for spec in dir.config.tensors() {
-        let Some(layout) = MatrixLayout::of(&spec) else {
+        if let Some(layout) = MatrixLayout::of(&spec) {
+            let (bytes, scales) = matrix::quantize(plain(weights, &spec, layout)?);
+            int8.add_matrix(&spec.name, (layout.k, layout.n), bytes.to_vec(), scales);
+        } else {
             let (shape, values) = weights.tensor(&spec.name)?;
-            small.push((spec.name, shape, values));
-            continue;
-        };
-        let MatrixLayout { k, n, .. } = layout;
-        let (bytes, scales) = matrix::quantize(plain(weights, &spec, layout)?);
-        small.push((scale_name(&spec.name), vec![n], scales));
-        packed.push(Packed {
-            name: spec.name,
-            shape: packed_shape(k, n),
-            bytes,
-        });
+            int8.add_floats(spec.name, &shape, values);
+            kept += 1;
+        }
     }
-    // Bytes first: their sizes keep what follows on a cache line.
-    let tensors = packed
-        .iter()
-        .map(|packed| (&*packed.name, &packed.shape[..], Values::I8(&packed.bytes)));
-    let rest = small
-        .iter()
-        .map(|(name, shape, values)| (&**name, &shape[..], Values::F32(values)));
-    dir.save_mixed(to, tensors.chain(rest))?;
+    ModelDir::save_int8(to, &dir.config, &dir.tokenizers, &int8)?;
+    dir.copy_generation(to)?;
     let size = |path: &Path| {
         fs::metadata(path)
             .map(|data| data.len())
@@ -101,13 +90,7 @@ fn write(dir: &ModelDir, weights: &Weights, to: &Path) -> Result<QuantizeReport>
     Ok(QuantizeReport {
         bytes_before: size(weights.path())?,
         bytes_after: size(&ModelDir::weights_path(to))?,
-        quantized: packed.len(),
-        kept: small.len() - packed.len(),
+        quantized: int8.matrices(),
+        kept,
     })
-}
-
-struct Packed {
-    name: String,
-    shape: [usize; 4],
-    bytes: Aligned<i8>,
 }

@@ -5,6 +5,7 @@
 
 use super::aligned::{Aligned, Plain};
 use super::attend::{Attend, Heads};
+use super::pairs::Pairs;
 use super::product::{F32Product, Int8Product, Out, Then};
 use super::rowwise::{LogSoftmax, Norm, Normalize, Quantize};
 use super::simd::{Isa, LANES, Simd, Work};
@@ -103,16 +104,21 @@ impl<const INT8: bool> Work for InRegisters<INT8> {
         unsafe {
             let bytes = std::hint::black_box([1i8; 4 * LANES]);
             let x = S::splat(std::hint::black_box(1.0));
-            let (a, w) = (S::spread(bytes.as_ptr().cast()), S::load_w(bytes.as_ptr()));
+            let (w, mask) = (S::load_w(bytes.as_ptr()), S::spread(bytes.as_ptr().cast()));
             let mut ints = [S::load_i([0; LANES].as_ptr()); ACCUMULATORS];
             let mut floats = [S::splat(0.0); ACCUMULATORS];
             for _ in 0..self.loops {
                 if INT8 {
-                    // Otherwise what does not change would be computed once, where a dot product is more
-                    // than one instruction.
-                    let a = std::hint::black_box(a);
-                    for sum in &mut ints {
-                        *sum = S::dot(*sum, a, w);
+                    // Otherwise what does not change, or is the same for all, would be computed once, where
+                    // a dot product is more than one instruction.
+                    let bytes = std::hint::black_box(bytes.as_ptr()).cast::<u8>();
+                    for (i, sum) in ints.iter_mut().enumerate() {
+                        let a = S::spread(bytes.add(4 * i));
+                        *sum = if S::PAIRS {
+                            S::dot_pairs(*sum, a, w, mask)
+                        } else {
+                            S::dot(*sum, a, w)
+                        };
                     }
                 } else {
                     for sum in &mut floats {
@@ -171,13 +177,17 @@ impl<T: Plain> Pieces<T> {
 
 fn int8_product(isa: Isa, rows: usize, k: usize, n: usize) -> Kernel {
     let mut weights = Pieces::<i8>::new(k * n);
-    let (a, columns) = (Aligned::<u8>::zeros(rows * k), Aligned::<f32>::zeros(n));
+    let (mut a, columns) = (Aligned::<u8>::zeros(rows * k), Aligned::<f32>::zeros(n));
+    a.fill(1); // Zeros might be left out.
     let (a_scales, start) = (vec![1.0; rows], vec![0; n]);
+    let mut pairs = Pairs::default();
+    pairs.arrange(isa, &a, k, rows);
     let mut out = Aligned::<f32>::zeros(rows * n);
     let name = format!("int8 product, {rows} x {k} x {n}");
     Kernel::new(name, Unit::Int8, rows * k * n, move || {
         isa.run(Int8Product {
             a: a.as_ptr(),
+            pairs: &pairs,
             a_stride: k,
             a_scales: a_scales.as_ptr(),
             rows,
@@ -299,6 +309,7 @@ fn layer_norm(isa: Isa, rows: usize, width: usize) -> Kernel {
 fn quantize(isa: Isa, rows: usize, width: usize) -> Kernel {
     let x = Aligned::<f32>::zeros(rows * width);
     let (mut bytes, mut scales) = (Aligned::<u8>::zeros(rows * width), vec![0.0; rows]);
+    let mut pairs = Pairs::default();
     let name = format!("quantize, {rows} x {width}");
     Kernel::new(name, Unit::Bytes, 5 * rows * width, move || {
         isa.run(Quantize {
@@ -309,5 +320,6 @@ fn quantize(isa: Isa, rows: usize, width: usize) -> Kernel {
             bytes: &mut bytes,
             scales: &mut scales,
         });
+        pairs.arrange(isa, &bytes, width, rows);
     })
 }

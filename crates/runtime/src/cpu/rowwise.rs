@@ -196,18 +196,25 @@ pub(super) unsafe fn softmax<S: Simd>(row: *mut f32, width: usize, factor: f32) 
 
 /// `2^x` for `x <= 0` or a little above, to about one unit in the last place; tiny where it is almost 0.
 ///
-/// `x = n + r` with a whole `n`, and `2^r` by the polynomial that is nearest to it for `|r| <= 0.5`: within 7.5e-8
-/// of the value. (Where `x` is a logarithm times 1.44, its rounding matters for numbers only that are almost 0.)
+/// `x = n + r` with a whole `n`. (Where `x` is a logarithm times 1.44, its rounding matters for numbers only that are
+/// almost 0.)
 #[inline(always)]
 unsafe fn exp2<S: Simd>(x: S::F) -> S::F {
     unsafe {
         let x = S::max(x, S::splat(-126.0));
         let n = S::round(x);
-        let r = S::sub(x, n);
+        S::scale(exp2_near_zero::<S>(S::sub(x, n)), n)
+    }
+}
+
+/// `2^r` by the polynomial that is nearest to it for `|r| <= 0.5`: within 7.5e-8 of the value.
+#[inline(always)]
+pub(super) unsafe fn exp2_near_zero<S: Simd>(r: S::F) -> S::F {
+    unsafe {
         let mut sum = S::splat(1.327_647_2e-3);
         for coefficient in [9.675_541e-3, 5.550_713e-2, 0.240_221_2, 0.693_146_94, 1.0] {
             sum = S::fma(sum, r, S::splat(coefficient));
         }
-        S::scale(sum, n)
+        sum
     }
 }

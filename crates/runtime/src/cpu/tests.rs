@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::activation::Activate;
 use super::aligned::Aligned;
 use super::attend::{Attend, Heads, LayerWeights};
 use super::candidates::{ByToken, Candidates, Logits};
@@ -12,7 +13,9 @@ use super::pages::Pages;
 use super::product::Then;
 use super::rowwise::{LogSoftmax, Norm, Normalize};
 use super::simd::{Isa, LANES};
+use super::ssru::Recur;
 use crate::search::restrict;
+use attentive_model::config::Activation;
 
 /// Numbers from -1 to 1 that look random.
 fn numbers(count: usize, seed: u32) -> Vec<f32> {
@@ -258,6 +261,124 @@ proptest! {
                     let (found, expected) = (f64::from(by_head[head][row * len + position]), score(position) / total);
                     prop_assert!((found - expected).abs() < 1e-5, "{isa:?}: {found}, {expected}");
                 }
+            }
+        }
+    }
+}
+
+/// A function of the feed-forward layer in f64, and by how much its rounding in f32 may be off: the exponent's own
+/// rounding counts, where the function has one.
+fn reference(activation: Activation, x: f64) -> (f64, f64) {
+    let gated = |u: f64| x / (1.0 + (-u).exp());
+    let (expected, rounded) = match activation {
+        Activation::Relu => (x.max(0.0), 0.0),
+        Activation::Swish => (gated(x), 0.0),
+        Activation::GeluSigmoid => (gated(1.702 * x), 1.702 * x),
+        Activation::GeluTanh => {
+            let u = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x);
+            (gated(2.0 * u), 2.0 * u)
+        }
+        Activation::Gelu => {
+            let tail = 0.5 * complementary_error_function(x.abs() / 2f64.sqrt());
+            (x.max(0.0) - x.abs() * tail, x * x / 2.0)
+        }
+    };
+    let allowed = 4.0 * f64::from(f32::EPSILON) + 1.5e-7 * rounded.abs().min(100.0);
+    // The smallest gate is `exp(-87)`, and not 0.
+    (
+        expected,
+        allowed * expected.abs() + 2e-38 * x.abs().max(1.0),
+    )
+}
+
+/// By its series for small `z`, by its continued fraction for large ones.
+fn complementary_error_function(z: f64) -> f64 {
+    let scale = std::f64::consts::FRAC_2_SQRT_PI;
+    if z < 2.5 {
+        let (mut sum, mut term) = (z, z);
+        for n in 1..100 {
+            term *= -z * z / f64::from(n);
+            sum += term / f64::from(2 * n + 1);
+        }
+        return 1.0 - scale * sum;
+    }
+    let fraction = (1..200)
+        .rev()
+        .fold(0.0, |rest, n| f64::from(n) / 2.0 / (z + rest));
+    (-z * z).exp() / (z + fraction) * scale / 2.0
+}
+
+#[test]
+fn activations_are_right_to_a_few_units_in_the_last_place() {
+    let steps = (-4000..4000).map(|i| i as f32 * 0.0031);
+    let others = [
+        0.0, -0.0, 1e-30, -1e-30, 50.0, -50.0, 1e4, -1e4, 1e30, -1e30,
+    ];
+    let mut x: Vec<f32> = steps.chain(others).collect();
+    x.resize(x.len().next_multiple_of(LANES), 1.0);
+    for activation in [
+        Activation::Relu,
+        Activation::Swish,
+        Activation::Gelu,
+        Activation::GeluTanh,
+        Activation::GeluSigmoid,
+    ] {
+        for isa in Isa::available() {
+            let mut found = x.clone();
+            isa.run(Activate {
+                activation,
+                numbers: &mut found,
+            });
+            for (&x, found) in x.iter().zip(found) {
+                let (expected, allowed) = reference(activation, f64::from(x));
+                let error = (f64::from(found) - expected).abs();
+                assert!(
+                    error <= allowed,
+                    "{activation:?} of {x} with {isa:?}: {found}, {expected}, {error:e}, {allowed:e}"
+                );
+                assert!(x != 0.0 || found == 0.0, "{activation:?} of zero");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_recurrent_unit_forgets_as_its_gate_says_and_adds_what_is_positive() {
+    for width in [16, 20, 70] {
+        let projected: Vec<f32> = numbers(2 * width, 3).iter().map(|v| 4.0 * v).collect();
+        let (input, forget) = projected.split_at(width);
+        let (before, _) = rows(&numbers(width, 4), width);
+        let (x, stride) = rows(&numbers(width, 5), width);
+        for isa in Isa::available() {
+            for first in [true, false] {
+                let mut sum = x.clone();
+                let mut after = Aligned::zeros(stride);
+                after.fill(9.0);
+                isa.run(Recur {
+                    input: input.as_ptr(),
+                    forget: forget.as_ptr(),
+                    before: if first {
+                        std::ptr::null()
+                    } else {
+                        before.as_ptr()
+                    },
+                    after: after.as_mut_ptr(),
+                    x: sum.as_mut_ptr(),
+                    width,
+                });
+                for i in 0..width {
+                    let gate = 1.0 / (1.0 + (-forget[i]).exp());
+                    let before = if first { 0.0 } else { before[i] };
+                    let cell = gate * before + (1.0 - gate) * input[i];
+                    assert!((after[i] - cell).abs() < 2e-6, "{isa:?}");
+                    assert!((sum[i] - (x[i] + cell.max(0.0))).abs() < 2e-6, "{isa:?}");
+                }
+                assert!(
+                    after[width..]
+                        .iter()
+                        .chain(&sum[width..])
+                        .all(|&v| v == 0.0)
+                );
             }
         }
     }

@@ -26,6 +26,13 @@ pub trait Feed {
 
     /// Takes the hypotheses of a sentence, best first.
     fn found(&mut self, number: usize, hypotheses: Vec<Hypothesis>);
+
+    /// Whether nobody waits for this sentence any more, so that it leaves the batch without being found. It is
+    /// asked before every step.
+    fn is_abandoned(&self, number: usize) -> bool {
+        let _ = number;
+        false
+    }
 }
 
 /// How much is in a batch.
@@ -49,7 +56,7 @@ pub fn search_feed<M: SearchModel, F: Feed>(model: &M, feed: &mut F, options: &S
     let mut joining = Vec::new();
     let mut state = None;
     let (mut tokens, mut parents, mut log_probs) = (Vec::new(), Vec::new(), Vec::new());
-    let mut scratch = Scratch::new(options);
+    let mut scratch = Scratch::new();
     loop {
         if running.is_empty() {
             state = None; // Its buffers serve the next one.
@@ -84,16 +91,20 @@ pub fn search_feed<M: SearchModel, F: Feed>(model: &M, feed: &mut F, options: &S
             let width = sentence.search.width();
             let rows = &mut log_probs[first_row * vocab..][..width * vocab];
             let request = sentence.request.borrow();
-            sentence
-                .search
-                .advance(rows, request, options, &mut scratch);
-            sentence.search.each_live(|parent, token| {
-                parents.push(first_row + parent);
-                tokens.push(token);
-            });
+            sentence.abandoned = feed.is_abandoned(sentence.number);
+            if !sentence.abandoned {
+                sentence
+                    .search
+                    .advance(rows, request, options, &mut scratch);
+                sentence.search.each_live(|parent, token| {
+                    parents.push(first_row + parent);
+                    tokens.push(token);
+                });
+            }
             first_row += width;
         }
         keep_rows(model, state, &parents, before);
+        running.retain(|sentence| !sentence.abandoned);
         for ended in running.extract_if(.., |sentence| sentence.search.width() == 0) {
             feed.found(ended.number, ended.search.into_hypotheses(options));
         }
@@ -123,6 +134,7 @@ struct Sentence<R> {
     number: usize,
     request: R,
     search: Search,
+    abandoned: bool,
 }
 
 impl<R: Borrow<Request>> Sentence<R> {
@@ -132,6 +144,7 @@ impl<R: Borrow<Request>> Sentence<R> {
             number,
             request,
             search,
+            abandoned: false,
         }
     }
 }
@@ -149,9 +162,9 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    pub fn new(options: &SearchOptions) -> Self {
+    pub fn new() -> Self {
         Self {
-            beam: beam::Scratch::new(options),
+            beam: beam::Scratch::new(),
             choices: Vec::new(),
         }
     }

@@ -18,6 +18,11 @@
 //! comes after them: best first keeps those of equal score that were found first. A cut hypothesis
 //! comes after every complete one in any case. So going on could not change the answer.
 //!
+//! So much for [`BeamRule::Refill`], which is ours. Models of other programs have the rule of their program, so
+//! that they say what they say there: the beam shrinks by each complete hypothesis ([`BeamRule::Shrink`]), or
+//! twice as many continuations are looked at, of which the first half may be complete, and the beam is filled with
+//! live ones ([`BeamRule::Full`], [`BeamRule::FullUntilEnough`]).
+//!
 //! Hypotheses share their tokens in a tree, and every list keeps its memory from step to step:
 //! the loop allocates nothing once the lists have grown. Neighbors: [`super::batch`] runs sentences together.
 
@@ -25,7 +30,8 @@ use attentive_text::special::EOS;
 
 use super::constraints::Constraints;
 use super::{
-    Finish, Hypothesis, Method, Request, SearchOptions, at_most_zero, best_first, normalized, scan,
+    BeamRule, Finish, Hypothesis, Request, SearchOptions, at_most_zero, best_first, normalized,
+    scan,
 };
 
 /// The search for one sentence.
@@ -74,13 +80,9 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    pub fn new(options: &SearchOptions) -> Self {
-        let size = match options.method {
-            Method::Beam { size } => size,
-            _ => 0,
-        };
+    pub fn new() -> Self {
         Self {
-            best: Best::new(size),
+            best: Best::new(),
             live: Vec::new(),
             tokens: Vec::new(),
         }
@@ -123,13 +125,21 @@ impl Beam {
         options: &SearchOptions,
         scratch: &mut Scratch,
     ) {
+        let count = match options.beam_rule {
+            BeamRule::Refill => self.size,
+            BeamRule::Shrink => self.size - self.ended.len(),
+            BeamRule::Full | BeamRule::FullUntilEnough => 2 * self.size,
+        };
+        scratch.best.begin(count);
         self.candidates(log_probs, Constraints::new(request, options), scratch);
         scratch.live.clear();
-        for candidate in &scratch.best.candidates {
+        for (place, candidate) in scratch.best.candidates.iter().enumerate() {
             let before = self.live[candidate.parent].node;
             if candidate.token == EOS {
-                self.end(before, candidate.log_prob, Finish::EndOfSentence, options);
-            } else {
+                if place < self.size {
+                    self.end(before, candidate.log_prob, Finish::EndOfSentence, options);
+                }
+            } else if scratch.live.len() < self.size {
                 scratch.live.push(Live {
                     node: self.tree.len(),
                     log_prob: candidate.log_prob,
@@ -154,7 +164,7 @@ impl Beam {
         }
     }
 
-    /// The best `size` continuations over all hypotheses, best first.
+    /// The best continuations over all hypotheses, best first.
     fn candidates(
         &self,
         log_probs: &mut [f32],
@@ -163,7 +173,6 @@ impl Beam {
     ) {
         let rows = log_probs.chunks_exact_mut(log_probs.len() / self.live.len());
         let Scratch { best, tokens, .. } = scratch;
-        best.clear();
         for (parent, (live, row)) in self.live.iter().zip(rows).enumerate() {
             if constraints.need_tokens() {
                 self.tokens_into(live.node, tokens);
@@ -191,6 +200,16 @@ impl Beam {
             return false;
         };
         let enough = self.ended.len() >= self.size;
+        match options.beam_rule {
+            BeamRule::Refill => {}
+            BeamRule::Shrink => return true, // Until no place is left.
+            BeamRule::FullUntilEnough => return !enough,
+            BeamRule::Full => {
+                let bound = normalized(best.log_prob, self.length, options);
+                let better = self.ended.iter().filter(|ended| ended.score >= bound);
+                return better.count() < self.size;
+            }
+        }
         let length = if enough { self.length } else { self.max_length };
         let bound = normalized(best.log_prob, length, options);
         let better = self
@@ -268,16 +287,18 @@ struct Best {
 }
 
 impl Best {
-    fn new(capacity: usize) -> Self {
+    fn new() -> Self {
         Self {
-            candidates: Vec::with_capacity(capacity.min(64)),
-            capacity,
+            candidates: Vec::new(),
+            capacity: 0,
             threshold: f64::NEG_INFINITY,
         }
     }
 
-    fn clear(&mut self) {
+    /// Forgets all, to find so many of the next step.
+    fn begin(&mut self, capacity: usize) {
         self.candidates.clear();
+        self.capacity = capacity;
         self.threshold = f64::NEG_INFINITY;
     }
 

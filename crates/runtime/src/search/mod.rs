@@ -22,6 +22,7 @@ mod scan;
 
 use std::borrow::Borrow;
 
+pub use attentive_model::generation::{AtLimit, BeamRule, EarlyEnd};
 pub use batch::{Feed, Load, search_feed};
 pub use candidates::restrict;
 pub use constraints::{Constraint, NoRepeatedNgrams};
@@ -141,12 +142,14 @@ fn normalized(log_prob: f64, length: usize, options: &SearchOptions) -> f64 {
 }
 
 /// Sorts best first and keeps `n_best`. A complete sentence beats a cut one whatever their scores,
-/// because what runs into the limit is nearly always a model that repeats itself.
+/// because what runs into the limit is nearly always a model that repeats itself; by the rules of other programs
+/// both are alike.
 fn best_first<T>(found: &mut Vec<T>, options: &SearchOptions, rank: impl Fn(&T) -> (Finish, f64)) {
     // The sort is stable: of equal scores, the one found first stays first.
     found.sort_by(|a, b| {
         let ((a_end, a_score), (b_end, b_score)) = (rank(a), rank(b));
-        let cut = |finish| finish != Finish::EndOfSentence;
+        let ours = options.beam_rule == BeamRule::Refill;
+        let cut = |finish| ours && finish != Finish::EndOfSentence;
         cut(a_end)
             .cmp(&cut(b_end))
             .then(b_score.total_cmp(&a_score))

@@ -1,5 +1,6 @@
 //! What search can be told to do, and whether it makes sense.
 
+use attentive_model::generation::{AtLimit, BeamRule, EarlyEnd};
 use serde::{Deserialize, Serialize};
 
 /// How to search. The default is a beam of 4, as in the paper (§6.1). Paper: length penalty 0.6, in a
@@ -14,14 +15,22 @@ pub struct SearchOptions {
     /// Hypotheses returned per request, at most the beam size; with sampling, the number of
     /// independent samples.
     pub n_best: usize,
+    /// Which hypotheses a beam search follows, and when it ends; other methods have no use for it.
+    pub beam_rule: BeamRule,
     /// Alpha of `score = log_prob / length^alpha`; 0 switches length normalization off.
     pub length_penalty: f64,
     /// The longest target allowed.
     pub max_length: LengthLimit,
+    /// What happens to a target that is as long as it may be.
+    pub at_limit: AtLimit,
     /// `</s>` is not allowed before this many tokens; the length limit is stronger.
     pub min_length: usize,
+    /// What happens to the probability of a `</s>` that is not allowed yet.
+    pub early_end: EarlyEnd,
     /// No n-gram of this many tokens may occur twice in the output.
     pub no_repeat_ngram: Option<usize>,
+    /// Tokens that are never produced, besides `<s>` and `<blank>`; those of a prefix may be among them.
+    pub forbidden: Vec<u32>,
 }
 
 /// The way to choose the next token.
@@ -54,7 +63,7 @@ pub struct Sampling {
     pub seed: u64,
 }
 
-/// The longest target, `ratio * source length + extra` tokens, and at most `cap`.
+/// The longest target, `ratio * source length + extra` tokens, rounded up, and at most `cap`.
 ///
 /// Source and target lengths count `</s>`. A target that has not ended by then is cut there.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -68,15 +77,29 @@ pub struct LengthLimit {
     pub cap: Option<usize>,
 }
 
+impl Method {
+    /// Beam search with this beam size; with 1 that is greedy search.
+    pub fn of_beam(size: usize) -> Self {
+        match size {
+            1 => Self::Greedy,
+            size => Self::Beam { size },
+        }
+    }
+}
+
 impl Default for SearchOptions {
     fn default() -> Self {
         Self {
             method: Method::Beam { size: 4 },
             n_best: 1,
+            beam_rule: BeamRule::default(),
             length_penalty: 1.0,
             max_length: LengthLimit::default(),
+            at_limit: AtLimit::default(),
             min_length: 0,
+            early_end: EarlyEnd::default(),
             no_repeat_ngram: None,
+            forbidden: Vec::new(),
         }
     }
 }
@@ -111,7 +134,7 @@ impl LengthLimit {
     /// As [`LengthLimit::tokens`] with a prefix of so many tokens, which come on top of everything
     /// but the cap.
     pub fn tokens_after(&self, prefix: usize, src_len: usize) -> usize {
-        let relative = (self.ratio * src_len as f64) as usize; // `as` saturates
+        let relative = (self.ratio * src_len as f64).ceil() as usize; // `as` saturates
         relative
             .saturating_add(self.extra)
             .saturating_add(prefix)
@@ -315,6 +338,7 @@ mod tests {
             },
             min_length: 3,
             no_repeat_ngram: Some(0),
+            ..SearchOptions::default()
         });
         let keys = [
             "n_best",
@@ -368,7 +392,7 @@ mod tests {
         };
         assert_eq!(
             [0, 1, 2, 4, 5, 100].map(|len| limit.tokens(len)),
-            [2, 3, 5, 8, 9, 9]
+            [2, 4, 5, 8, 9, 9]
         );
         let none = LengthLimit {
             ratio: 0.1,
@@ -382,7 +406,7 @@ mod tests {
             cap: None,
         };
         assert_eq!(endless.tokens(3), usize::MAX);
-        assert_eq!(limit.tokens_after(3, 1), 6, "a prefix comes on top");
+        assert_eq!(limit.tokens_after(3, 1), 7, "a prefix comes on top");
         assert_eq!(limit.tokens_after(30, 1), 9, "up to the cap");
     }
 

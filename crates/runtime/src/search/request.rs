@@ -14,6 +14,8 @@ pub struct Request {
     /// The tokens that every hypothesis must start with. They are part of the hypothesis, and their
     /// log-probabilities are part of its own.
     pub prefix: Vec<u32>,
+    /// So many tokens of the prefix cost nothing: they are the model's frame, not its answer.
+    pub free_prefix: usize,
     /// The target tokens that may be produced, in rising order; all if nothing is given. The log-probabilities
     /// are over these alone. Without `</s>` among them a target ends at its length limit only. A prefix may
     /// hold others.

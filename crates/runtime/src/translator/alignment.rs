@@ -4,6 +4,7 @@
 //! words, and words are what spaces separate in the text. (As in the Pharaoh format, `0-0 1-2`.)
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use attentive_text::Tokenizer;
 
@@ -20,9 +21,11 @@ pub(super) fn words_of(tokenizer: &Tokenizer, tokens: &[u32], text: Option<&str>
 }
 
 /// Pairs of source word and target word, each once, in order. `weights` are
-/// `[target tokens + 1, source tokens + 1]`: with `</s>` on both sides, to which nothing is linked.
+/// `[target tokens + 1, source tokens]`, and the source tokens of words are those in the range `src`: nothing is
+/// linked to `</s>` on either side, nor to what else is around a source.
 pub(super) fn links(
     weights: &[f32],
+    src: Range<usize>,
     src_words: &[usize],
     tgt_words: &[usize],
 ) -> Vec<(usize, usize)> {
@@ -31,8 +34,7 @@ pub(super) fn links(
         return Vec::new();
     };
     for (row, &tgt_word) in weights.chunks_exact(src_len.max(1)).zip(tgt_words) {
-        let without_end = &row[..row.len() - 1];
-        let strongest = without_end
+        let strongest = row[src.clone()]
             .iter()
             .enumerate()
             .max_by(|(i, a), (j, b)| a.total_cmp(b).then(j.cmp(i)));
@@ -96,8 +98,8 @@ mod tests {
             0.3, 0.3, 0.1, 0.3, // of equals the first: token 0, word 0
             0.0, 0.0, 0.0, 1.0,
         ];
-        assert_eq!(links(&weights, &[0, 0, 1], &[0, 1]), [(0, 1), (1, 0)]);
-        assert!(links(&weights[8..], &[0, 0, 1], &[]).is_empty());
-        assert!(links(&[], &[], &[]).is_empty());
+        assert_eq!(links(&weights, 0..3, &[0, 0, 1], &[0, 1]), [(0, 1), (1, 0)]);
+        assert!(links(&weights[8..], 0..3, &[0, 0, 1], &[]).is_empty());
+        assert!(links(&[], 0..0, &[], &[]).is_empty());
     }
 }

@@ -26,17 +26,22 @@
 //!
 //! - `options` says how to translate, `translation` what comes back.
 //! - `raw_text` splits lines of raw text into sentences, and joins their translations to lines again.
-//! - `source` turns lines into tokens, `queue` gives them to searches.
+//! - `source` turns lines into tokens, `queue` gives them to searches, `stream` reads lines without an end; `split`
+//!   does both halves for programs with a queue of their own, such as the server.
+//! - `chain` is two translators one after the other, for languages that no model connects directly.
 //! - `repetition` detects a model that repeats itself, `alignment` makes word alignments.
 //!
 //! [`search`]: crate::search::search
 
 mod alignment;
+mod chain;
 mod options;
 mod queue;
 mod raw_text;
 mod repetition;
 mod source;
+mod split;
+mod stream;
 mod translation;
 
 use std::collections::HashSet;
@@ -44,7 +49,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use attentive_model::directory::{ModelDir, Tokenizers};
-use attentive_model::{ModelError, Shortlist};
+use attentive_model::{Generation, ModelError, Shortlist};
+use attentive_text::keep::MARKS;
+use attentive_text::special::UNK;
+use attentive_text::{Tokenizer, TokenizerKind};
 
 use crate::cpu::{Compute, CpuModel};
 use crate::engine::Engine;
@@ -52,12 +60,15 @@ use crate::error::{Result, RuntimeError};
 use crate::search::draft::{self, Draft, ModelDraft};
 use crate::search::{Feed, Hypothesis, Request, SearchModel, search_feed};
 
+pub use chain::Chain;
 pub use options::{Lines, Repetition, TranslatorOptions};
 pub use source::{Line, WithPrefix};
+pub use split::{Found, SplitLine};
 pub use translation::{Alternative, Translation};
 
 use queue::{Queue, Worker};
-use source::Source;
+use raw_text::Keep;
+use source::{Frame, Source};
 
 /// A model, its tokenizers and how to use them.
 ///
@@ -67,16 +78,19 @@ use source::Source;
 pub struct Translator<M = CpuModel> {
     model: Arc<M>,
     tokenizers: Tokenizers,
+    frame: Frame,
     options: TranslatorOptions,
     engine: Arc<Engine>,
     draft: Option<Arc<dyn Draft>>,
 }
 
 impl Translator {
-    /// Opens a model directory, or the best model of a training run, for the CPU, with the default
-    /// options.
+    /// Opens a model directory, or the best model of a training run, for the CPU, with the options that are
+    /// usual for this model.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
-        Self::open_with(directory, Compute::Auto, TranslatorOptions::default())
+        let directory = ModelDir::open(directory)?;
+        let options = TranslatorOptions::of(&directory)?;
+        Self::of_model(directory, Compute::Auto, options)
     }
 
     /// As [`Translator::open`], with these numbers to compute with, and options as far as the model
@@ -89,7 +103,8 @@ impl Translator {
         Self::of_model(ModelDir::open(directory)?, compute, options)
     }
 
-    /// As [`Translator::open_with`], for a model that is open already, an embedded one for example.
+    /// As [`Translator::open_with`], for a model that is open already, an embedded one for example. Whatever the
+    /// options, text is framed as the model wants it, and tokens that it must never produce are not produced.
     pub fn of_model(
         directory: ModelDir,
         compute: Compute,
@@ -97,7 +112,8 @@ impl Translator {
     ) -> Result<Self> {
         let model = CpuModel::open(&directory, compute)?;
         let options = options.within(&directory.config);
-        Self::new(model, directory.tokenizers, options)
+        let translator = Self::new(model, directory.tokenizers, options)?;
+        Ok(translator.framed(&directory.generation))
     }
 }
 
@@ -119,15 +135,24 @@ impl<M: SearchModel> Translator<M> {
         Ok(Self {
             model: Arc::new(model),
             tokenizers,
+            frame: Frame::of(&Generation::default()),
             engine: Arc::new(Engine::new(options.threads_here())),
             options,
             draft: None,
         })
     }
 
+    /// The same translator that frames text, and forbids tokens, as a model's `generation.json` says.
+    pub fn framed(mut self, generation: &Generation) -> Self {
+        self.frame = Frame::of(generation);
+        self.options.forbid(&generation.forbidden);
+        self
+    }
+
     /// The same model and tokenizers, used in another way, on the same threads (unless the options say
     /// that there are more or fewer).
-    pub fn with_options(&self, options: TranslatorOptions) -> Result<Self> {
+    pub fn with_options(&self, mut options: TranslatorOptions) -> Result<Self> {
+        options.forbid(&self.options.search.forbidden);
         options.check()?;
         options.check_shortlist(&self.tokenizers, self.options.shortlist.as_ref())?;
         if self.draft.is_some() {
@@ -142,6 +167,7 @@ impl<M: SearchModel> Translator<M> {
         Ok(Self {
             model: self.model.clone(),
             tokenizers: self.tokenizers.clone(),
+            frame: self.frame.clone(),
             options,
             engine,
             draft: self.draft.clone(),
@@ -215,9 +241,27 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
     pub fn translate<L: Line + Sync>(&self, lines: &[L]) -> Vec<Translation> {
         match self.options.lines {
             Lines::Whole => self.translate_whole(lines),
-            Lines::RawText => raw_text::translate(lines, self.options.alignments, |sentences| {
-                self.translate_whole(sentences)
-            }),
+            Lines::RawText => {
+                let language = self.options.source_language.as_deref();
+                let (alignments, keep) = (self.options.alignments, self.keep());
+                raw_text::translate(lines, language, alignments, keep, |sentences| {
+                    self.translate_whole(sentences)
+                })
+            }
+        }
+    }
+
+    /// How the model carries over what must be kept. A vocabulary of subwords that lacks the marks would show the
+    /// model `<unk>` in the place of every number and address, but can spell them.
+    fn keep(&self) -> Keep {
+        let knows = |tokenizer: &Tokenizer| {
+            let words = matches!(tokenizer.kind(), TokenizerKind::Word | TokenizerKind::Tabs);
+            words || !tokenizer.encode(&MARKS[0].to_string()).contains(&UNK)
+        };
+        if knows(&self.tokenizers.src) && knows(&self.tokenizers.tgt) {
+            Keep::AsMarks
+        } else {
+            Keep::AsText
         }
     }
 
@@ -225,7 +269,7 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
     fn translate_whole<L: Line + Sync>(&self, lines: &[L]) -> Vec<Translation> {
         let chunks: Vec<&[L]> = lines.chunks(LINES_TO_TOKENIZE).collect();
         let sources = self.engine.map(&chunks, |lines| {
-            let source = |line| Source::new(line, &self.tokenizers, &self.options);
+            let source = |line| Source::new(line, &self.tokenizers, &self.frame, &self.options);
             lines.iter().map(source).collect::<Vec<_>>()
         });
         let sources: Vec<Option<Source>> = sources.into_iter().flatten().collect();
@@ -285,40 +329,10 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
     pub fn translate_stream<L: Line + Sync, E>(
         &self,
         lines: impl IntoIterator<Item = std::result::Result<L, E>>,
-        mut answer: impl FnMut(L, Translation) -> std::result::Result<(), E>,
+        answer: impl FnMut(L, Translation) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        let mut lines = lines.into_iter();
-        let mut window = Vec::new();
-        loop {
-            let ended = self.fill(&mut window, &mut lines);
-            let translations = self.translate(&window);
-            for (line, translation) in window.drain(..).zip(translations) {
-                answer(line, translation)?;
-            }
-            if let Some(ended) = ended {
-                return ended;
-            }
-        }
-    }
-
-    /// Reads a window of lines; returns how the lines ended, if they did.
-    fn fill<L: Line, E>(
-        &self,
-        window: &mut Vec<L>,
-        lines: &mut impl Iterator<Item = std::result::Result<L, E>>,
-    ) -> Option<std::result::Result<(), E>> {
-        let mut bytes = 0;
-        while window.len() < self.options.window && bytes < WINDOW_BYTES {
-            match lines.next() {
-                Some(Ok(line)) => {
-                    bytes += line.text().len();
-                    window.push(line);
-                }
-                Some(Err(error)) => return Some(Err(error)),
-                None => return Some(Ok(())),
-            }
-        }
-        None
+        let window = self.options.window;
+        stream::translate(window, lines, |lines| self.translate(lines), answer)
     }
 
     fn is_repetitive(&self, source: &Source, hypotheses: &[Hypothesis]) -> bool {
@@ -341,20 +355,26 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
         repetition_blocked: bool,
     ) -> Translation {
         let tgt = &self.tokenizers.tgt;
-        let mut texts = hypotheses.into_iter().map(|hypothesis| Alternative {
-            text: tgt.decode(&hypothesis.tokens),
-            score: hypothesis.score,
-            log_prob: hypothesis.log_prob,
-            finished: hypothesis.finished,
-            tokens: self
-                .options
-                .tokens
-                .then(|| hypothesis.tokens.iter().map(|&id| tgt.label(id)).collect()),
-            alignment: self
-                .options
-                .alignments
-                .then(|| self.alignment(source, &hypothesis.tokens))
-                .flatten(),
+        let mut texts = hypotheses.into_iter().map(|hypothesis| {
+            let tokens = hypothesis.tokens.iter().skip(source.request.free_prefix);
+            let shown = |token: &&u32| !self.frame.hidden.contains(token);
+            let tokens: Vec<u32> = tokens.filter(shown).copied().collect();
+            Alternative {
+                text: tgt.decode(&tokens),
+                score: hypothesis.score,
+                log_prob: hypothesis.log_prob,
+                finished: hypothesis.finished,
+                tokens: self
+                    .options
+                    .tokens
+                    .then(|| tokens.iter().map(|&id| tgt.label(id)).collect()),
+                alignment: self
+                    .options
+                    .alignments
+                    .then(|| self.alignment(source, &hypothesis.tokens))
+                    .flatten(),
+                pivot: None,
+            }
         });
         let Some(best) = texts.next() else {
             return Translation::empty();
@@ -370,9 +390,13 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
 
     fn alignment(&self, source: &Source, target: &[u32]) -> Option<Vec<(usize, usize)>> {
         let weights = self.model.cross_attention(&source.request.source, target)?;
+        let src_len = source.request.source.len();
+        let src = self.frame.before_source.len()..src_len - self.frame.after_source.len();
         let src_words = source.words.as_deref().unwrap_or_default();
-        let tgt_words = alignment::words_of(&self.tokenizers.tgt, target, None);
-        Some(alignment::links(&weights, src_words, &tgt_words))
+        let given = source.request.free_prefix.min(target.len());
+        let tgt_words = alignment::words_of(&self.tokenizers.tgt, &target[given..], None);
+        let weights = &weights[given * src_len..];
+        Some(alignment::links(weights, src, src_words, &tgt_words))
     }
 }
 
@@ -399,6 +423,3 @@ fn in_places<R: Clone>(found: Vec<(usize, R)>, count: usize, nothing: R) -> Vec<
 
 /// So many lines are tokenized by one thread at a time.
 const LINES_TO_TOKENIZE: usize = 128;
-
-/// A window ends early when its lines are this long together.
-const WINDOW_BYTES: usize = 1 << 22;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use attentive_model::config::TransformerConfig;
-use attentive_model::{Shortlist, Tokenizers};
+use attentive_model::{Generation, ModelDir, Shortlist, Tokenizers};
 
 use crate::error::{Result, RuntimeError};
 use crate::search::{Method, Request, SearchOptions};
@@ -16,6 +16,8 @@ pub struct TranslatorOptions {
     pub lines: Lines,
     /// How to search.
     pub search: SearchOptions,
+    /// The code of the language of the source, such as `fr`: by its rules raw text is cut into sentences.
+    pub source_language: Option<String>,
     /// Longer sources are cut here, and their [`Translation`](super::Translation) says so; counts
     /// `</s>`.
     pub max_source_tokens: usize,
@@ -65,6 +67,7 @@ impl Default for TranslatorOptions {
         Self {
             lines: Lines::Whole,
             search: SearchOptions::default(),
+            source_language: None,
             max_source_tokens: 512,
             batch_sentences: None,
             batch_tokens: 768,
@@ -79,6 +82,60 @@ impl Default for TranslatorOptions {
 }
 
 impl TranslatorOptions {
+    /// The options that are usual for a model: those of its `generation.json` where it has some, its shortlist
+    /// among them, and the defaults for the rest.
+    pub fn of(directory: &ModelDir) -> Result<Self> {
+        let mut options = Self {
+            source_language: directory.generation.source_language.clone(),
+            ..Self::default()
+        };
+        let Generation {
+            beam,
+            beam_rule,
+            length_penalty,
+            max_length_factor,
+            max_length,
+            min_length,
+            early_end,
+            at_limit,
+            max_source_length,
+            ref forbidden,
+            ..
+        } = directory.generation;
+        let search = &mut options.search;
+        (search.beam_rule, search.at_limit) = (beam_rule, at_limit);
+        (search.min_length, search.early_end) = (min_length, early_end);
+        if let Some(size) = beam {
+            search.method = Method::of_beam(size);
+        }
+        if let Some(alpha) = length_penalty {
+            search.length_penalty = alpha;
+        }
+        let limit = &mut search.max_length;
+        if let Some(ratio) = max_length_factor {
+            (limit.ratio, limit.extra) = (ratio, 0);
+        }
+        match (max_length, max_length_factor) {
+            (Some(most), None) => (limit.ratio, limit.extra) = (0.0, most),
+            (most, _) => limit.cap = most,
+        }
+        options.forbid(forbidden);
+        if let Some(tokens) = max_source_length {
+            options.max_source_tokens = tokens;
+        }
+        if let Some(path) = directory.shortlist_path() {
+            options.shortlist = Some(Arc::new(Shortlist::open(path)?));
+        }
+        Ok(options)
+    }
+
+    /// Adds tokens that are never produced.
+    pub(super) fn forbid(&mut self, tokens: &[u32]) {
+        let forbidden = &mut self.search.forbidden;
+        let new = tokens.iter().filter(|token| !forbidden.contains(token));
+        forbidden.extend(new.copied().collect::<Vec<_>>());
+    }
+
     /// The same options, with lengths that a model with learned positions can reach.
     pub fn within(mut self, config: &TransformerConfig) -> Self {
         if let Some(limit) = config.position_limit() {
@@ -91,7 +148,7 @@ impl TranslatorOptions {
 
     /// The most sentences in a batch. A small model was about as fast with 8 to 16 rows at a time as with 24, and
     /// needs memory for each of them.
-    pub(super) fn sentences_in_batch(&self) -> usize {
+    pub fn sentences_in_batch(&self) -> usize {
         const ROWS: usize = 16;
         let rows_each = match &self.search.method {
             Method::Greedy => 1,

@@ -10,20 +10,32 @@
 
 use attentive_text::keep::{self, Hidden, MARKS};
 use attentive_text::lines::is_blank;
-use attentive_text::sentences::{self, Sentence};
+use attentive_text::sentences;
 
 use super::source::{Line, WithPrefix};
 use super::translation::{Alternative, Translation};
 use crate::search::Finish;
 
-/// One translation for each line; `whole` translates sentences. Where `alignments` are wanted, copied
-/// words are aligned with themselves.
+/// How what must be kept, an address for example, comes through a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// The model was taught marks that stand for it.
+    AsMarks,
+    /// The model reads and writes it like the rest of the text.
+    AsText,
+}
+
+/// One translation for each line of text in a language; `whole` translates sentences. Where `alignments` are
+/// wanted, copied words are aligned with themselves.
 pub(super) fn translate<L: Line>(
     lines: &[L],
+    language: Option<&str>,
     alignments: bool,
+    keep: Keep,
     whole: impl FnOnce(&[WithPrefix]) -> Vec<Translation>,
 ) -> Vec<Translation> {
-    let lines: Vec<Vec<Segment>> = lines.iter().map(segment).collect();
+    let segments = |line| segment(line, language, keep);
+    let lines: Vec<Vec<Segment>> = lines.iter().map(segments).collect();
     let sentences: Vec<WithPrefix> = lines
         .iter()
         .flatten()
@@ -31,26 +43,28 @@ pub(super) fn translate<L: Line>(
         .collect();
     let mut answers = whole(&sentences).into_iter();
     let mut answered = |segments: &Vec<Segment>| {
-        let parts = segments.iter().map(|segment| match &segment.work {
-            Work::Copy => Part::copied(segment.sentence.text, alignments),
-            Work::Translate(prepared) => {
-                // One answer for each sentence: that is what `whole` promises.
-                let answer = answers.next().unwrap_or_else(Translation::empty);
-                Part::translated(prepared, answer)
-            }
+        let parts = segments.iter().map(|segment| {
+            // One answer for each sentence: that is what `whole` promises.
+            let answer = segment.is_translated().then(|| answers.next()).flatten();
+            segment.finish(answer.unwrap_or_else(Translation::empty), alignments)
         });
-        let parts: Vec<Part> = parts.collect();
-        join(segments, &parts)
+        let parts = parts.collect();
+        join(segments, parts)
     };
     lines.iter().map(&mut answered).collect()
 }
 
 /// A sentence of a line, and what is to be done with it.
-struct Segment<'a> {
-    sentence: Sentence<'a>,
+#[derive(Debug)]
+pub(super) struct Segment {
+    /// The sentence.
+    pub text: String,
+    /// What is between it and the next one.
+    pub gap: String,
     work: Work,
 }
 
+#[derive(Debug)]
 enum Work {
     /// There is nothing to translate in it: numbers, signs, what is kept anyway.
     Copy,
@@ -58,6 +72,7 @@ enum Work {
 }
 
 /// A sentence as the model gets it, with what is needed to undo that in its translation.
+#[derive(Debug)]
 struct Prepared {
     hidden: Hidden,
     case: Case,
@@ -65,7 +80,7 @@ struct Prepared {
 }
 
 /// How a sentence is written.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Case {
     AsItIs,
     /// IN CAPITALS, which a model has hardly ever seen: it gets lowercase letters instead.
@@ -73,33 +88,72 @@ enum Case {
 }
 
 /// The segments of a line; none if the line is blank.
-fn segment<L: Line>(line: &L) -> Vec<Segment<'_>> {
+pub(super) fn segment<L: Line>(line: &L, language: Option<&str>, keep: Keep) -> Vec<Segment> {
     if is_blank(line.text()) {
         return Vec::new();
     }
     let mut prefix = line.prefix().trim();
-    let segments = sentences::split(line.text()).into_iter().map(|sentence| {
-        let hidden = keep::hide(sentence.text);
-        let has_words = hidden.text.chars().any(char::is_alphabetic);
-        // The translation must start with the prefix, so the first sentence is translated then.
-        let has_prefix = !prefix.is_empty() && !sentence.text.is_empty();
-        let work = if has_words || has_prefix {
-            Work::Translate(Prepared {
-                case: Case::of(&hidden.text),
-                hidden,
-                prefix: std::mem::take(&mut prefix).to_owned(),
-            })
-        } else {
-            Work::Copy
-        };
-        Segment { sentence, work }
-    });
+    let segments = sentences::split(line.text(), language)
+        .into_iter()
+        .map(|sentence| {
+            let mut hidden = keep::hide(sentence.text);
+            let has_words = hidden.text.chars().any(char::is_alphabetic);
+            if keep == Keep::AsText {
+                hidden = Hidden::nothing(sentence.text);
+            }
+            // The translation must start with the prefix, so the first sentence is translated then.
+            let has_prefix = !prefix.is_empty() && !sentence.text.is_empty();
+            let work = if has_words || has_prefix {
+                Work::Translate(Prepared {
+                    case: Case::of(&hidden.text),
+                    hidden,
+                    prefix: std::mem::take(&mut prefix).to_owned(),
+                })
+            } else {
+                Work::Copy
+            };
+            Segment {
+                text: sentence.text.to_owned(),
+                gap: sentence.gap.to_owned(),
+                work,
+            }
+        });
     segments.collect()
 }
 
-impl Segment<'_> {
+impl Segment {
+    /// Whether the model has something to say about it.
+    fn is_translated(&self) -> bool {
+        matches!(self.work, Work::Translate(_))
+    }
+
+    /// A line that is translated as it stands.
+    pub fn whole(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            gap: String::new(),
+            work: Work::Copy,
+        }
+    }
+
+    /// The translation as the user knows it, of the model's answer.
+    pub fn finish(&self, answer: Translation, alignments: bool) -> Translation {
+        match &self.work {
+            Work::Translate(prepared) => prepared.finish(answer),
+            Work::Copy => copied(&self.text, alignments),
+        }
+    }
+
+    /// How many characters of the finished translation the beginning of an answer makes up.
+    pub fn finished_chars(&self, beginning: &str) -> usize {
+        match &self.work {
+            Work::Translate(prepared) => prepared.finished_chars(beginning),
+            Work::Copy => beginning.chars().count(),
+        }
+    }
+
     /// What the model gets to see.
-    fn prepared(&self) -> Option<WithPrefix> {
+    pub fn prepared(&self) -> Option<WithPrefix> {
         let Work::Translate(prepared) = &self.work else {
             return None;
         };
@@ -154,6 +208,39 @@ impl Case {
 }
 
 impl Prepared {
+    /// Undoes in the answer, and in its alternatives, what was done to the sentence.
+    fn finish(&self, mut answer: Translation) -> Translation {
+        let best = (&mut answer.text, &mut answer.alignment, &mut answer.pivot);
+        let others = answer.alternatives.iter_mut();
+        let others = others.map(|other| (&mut other.text, &mut other.alignment, &mut other.pivot));
+        for (text, alignment, pivot) in std::iter::once(best).chain(others) {
+            if let Some(links) = alignment {
+                self.restore_links(links, text);
+            }
+            let unfolded = self.case.unfold(text, &self.prefix);
+            *text = self.hidden.restore(&unfolded);
+            if let Some(pivot) = pivot {
+                *pivot = self.hidden.restore(&self.case.unfold(pivot, ""));
+            }
+        }
+        answer
+    }
+
+    /// As [`Hidden::restore`] does it, but that nothing is appended which the beginning lacks.
+    fn finished_chars(&self, beginning: &str) -> usize {
+        let text = self.case.unfold(beginning, &self.prefix);
+        let items = self.hidden.items();
+        let mut waiting: Vec<Option<&String>> = items.iter().map(Some).collect();
+        let chars = |c: char| match MARKS.iter().position(|mark| *mark == c) {
+            Some(index) if !items.is_empty() => {
+                let item = waiting.get_mut(index).and_then(Option::take);
+                item.map_or(0, |item| item.chars().count())
+            }
+            _ => 1,
+        };
+        text.chars().map(chars).sum()
+    }
+
     /// Links between words with marks become links between words without: something hidden may have
     /// several words, and a mark that the model made up has none.
     fn restore_links(&self, links: &mut [(usize, usize)], answer: &str) {
@@ -192,61 +279,27 @@ fn word_positions(text: &str, items: &[String]) -> Vec<usize> {
     text.split_whitespace().map(place).collect()
 }
 
-/// What became of a sentence.
-struct Part {
-    /// Best first, and at least one.
-    ranked: Vec<Alternative>,
-    /// The answer of the model, without its texts; nothing if there was none.
-    notes: Option<Translation>,
-}
-
-impl Part {
-    fn copied(text: &str, alignments: bool) -> Self {
-        let words = text.split_whitespace().count();
-        Self {
-            ranked: vec![Alternative {
-                text: text.to_owned(),
-                alignment: alignments.then(|| (0..words).map(|word| (word, word)).collect()),
-                ..Alternative::empty()
-            }],
-            notes: None,
-        }
+/// A sentence without words is its own translation.
+fn copied(text: &str, alignments: bool) -> Translation {
+    let words = text.split_whitespace().count();
+    Alternative {
+        text: text.to_owned(),
+        alignment: alignments.then(|| (0..words).map(|word| (word, word)).collect()),
+        ..Alternative::empty()
     }
-
-    fn translated(prepared: &Prepared, mut answer: Translation) -> Self {
-        let mut ranked = vec![answer.take_best()];
-        ranked.append(&mut answer.alternatives);
-        for Alternative {
-            text, alignment, ..
-        } in &mut ranked
-        {
-            if let Some(links) = alignment {
-                prepared.restore_links(links, text);
-            }
-            let unfolded = prepared.case.unfold(text, &prepared.prefix);
-            *text = prepared.hidden.restore(&unfolded);
-        }
-        Self {
-            ranked,
-            notes: Some(answer),
-        }
-    }
-
-    /// The alternative of this rank, or the last one there is.
-    fn ranked(&self, rank: usize) -> &Alternative {
-        &self.ranked[rank.min(self.ranked.len() - 1)]
-    }
+    .into()
 }
 
 /// A line out of its sentences. Its n-th alternative consists of their n-th alternatives, so that the
 /// best come first again.
-fn join(segments: &[Segment<'_>], parts: &[Part]) -> Translation {
+pub(super) fn join(segments: &[Segment], parts: Vec<Translation>) -> Translation {
+    let parts: Vec<Part> = parts.into_iter().map(Part::of).collect();
     let ranks = parts.iter().map(|part| part.ranked.len()).max();
-    let mut ranked = (0..ranks.unwrap_or(0)).map(|rank| joined(segments, parts, rank));
+    let mut ranked = (0..ranks.unwrap_or(0)).map(|rank| joined(segments, &parts, rank));
     let Some(best) = ranked.next() else {
         return Translation::empty();
     };
-    let notes = || parts.iter().filter_map(|part| part.notes.as_ref());
+    let notes = || parts.iter().map(|part| &part.notes);
     Translation {
         alternatives: ranked.collect(),
         truncated: notes()
@@ -258,18 +311,47 @@ fn join(segments: &[Segment<'_>], parts: &[Part]) -> Translation {
     }
 }
 
+/// What became of a sentence.
+struct Part {
+    /// Best first, and at least one.
+    ranked: Vec<Alternative>,
+    /// The rest of the answer.
+    notes: Translation,
+}
+
+impl Part {
+    fn of(mut answer: Translation) -> Self {
+        let mut ranked = vec![answer.take_best()];
+        ranked.append(&mut answer.alternatives);
+        Self {
+            ranked,
+            notes: answer,
+        }
+    }
+
+    /// The alternative of this rank, or the last one there is.
+    fn ranked(&self, rank: usize) -> &Alternative {
+        &self.ranked[rank.min(self.ranked.len() - 1)]
+    }
+}
+
 /// The alternatives of one rank, one after the other, with the gaps of the line between them.
 ///
 /// Probabilities of sentences multiply, so their logarithms add up. The score, however, is the mean over
 /// the sentences that were translated: it is normalized by length, and two sentences are no worse
 /// than one.
-fn joined(segments: &[Segment<'_>], parts: &[Part], rank: usize) -> Alternative {
+fn joined(segments: &[Segment], parts: &[Part], rank: usize) -> Alternative {
     let mut source = String::new();
     let mut line = Alternative::empty();
+    let chained = parts.iter().any(|part| part.ranked(rank).pivot.is_some());
+    line.pivot = chained.then(String::new);
     let mut links = Some(Vec::new());
     let mut translated = 0;
-    for (Segment { sentence, .. }, part) in segments.iter().zip(parts) {
+    for (segment, part) in segments.iter().zip(parts) {
         let found = part.ranked(rank);
+        // 。 needs no space behind it, but its translation may.
+        line.text
+            .push_str(sentences::space_between(&line.text, &found.text));
         let (src, tgt) = (next_word(&source), next_word(&line.text));
         match &found.alignment {
             Some(own) => links
@@ -277,11 +359,15 @@ fn joined(segments: &[Segment<'_>], parts: &[Part], rank: usize) -> Alternative 
                 .for_each(|links| links.extend(own.iter().map(|(s, t)| (s + src, t + tgt)))),
             None => links = None,
         }
-        for text in [(&mut source, sentence.text), (&mut line.text, &found.text)] {
-            text.0.push_str(text.1);
-            text.0.push_str(sentence.gap);
+        for (line, text) in [(&mut source, &segment.text), (&mut line.text, &found.text)] {
+            line.push_str(text);
+            line.push_str(&segment.gap);
         }
-        translated += usize::from(part.notes.is_some());
+        if let Some(line) = &mut line.pivot {
+            line.push_str(found.pivot.as_ref().unwrap_or(&found.text));
+            line.push_str(&segment.gap);
+        }
+        translated += usize::from(segment.is_translated());
         line.score += found.score;
         line.log_prob += found.log_prob;
         if line.finished == Finish::EndOfSentence {
@@ -322,7 +408,7 @@ mod tests {
     #[test]
     fn links_lead_to_the_words_of_the_line_also_where_something_was_hidden() {
         let line = "Nimm `cargo run --bin x` dafür. Und <a href=\"x\" id=\"y\">das</a> auch!";
-        let found = &translate(&[line], true, echo)[0];
+        let found = &translate(&[line], Some("de"), true, Keep::AsMarks, echo)[0];
         assert_eq!(found.text, line);
         let links = found.alignment.as_deref().unwrap_or_default();
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -330,6 +416,35 @@ mod tests {
         let expected = ["Nimm", "`cargo", "dafür.", "Und", "<a", "auch!"];
         assert_eq!(linked, expected, "{links:?}");
         assert!(links.iter().all(|(src, tgt)| src == tgt), "{links:?}");
+    }
+
+    #[test]
+    fn sentences_get_a_space_where_the_source_needed_none() {
+        let whole = |sentences: &[WithPrefix]| {
+            let answer = |sentence: &WithPrefix| Translation {
+                text: sentence
+                    .text
+                    .replace('你', "You")
+                    .replace(['。', '！'], "."),
+                ..Translation::empty()
+            };
+            sentences.iter().map(answer).collect()
+        };
+        let translated = |line: &str| {
+            translate(&[line], Some("zh"), false, Keep::AsMarks, whole)[0]
+                .text
+                .clone()
+        };
+        assert_eq!(translated("你。你！ 你。"), "You. You. You.");
+        let copied = |line: &str| {
+            translate(&[line], Some("zh"), true, Keep::AsMarks, echo)[0]
+                .text
+                .clone()
+        };
+        for line in ["你。你！\"a。\"b「你！」c", "你。 你", "好!你", "है।वह"]
+        {
+            assert_eq!(copied(line), line);
+        }
     }
 
     #[test]

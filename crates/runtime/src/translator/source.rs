@@ -1,8 +1,9 @@
 //! Lines to tokens.
 
+use attentive_model::Generation;
 use attentive_model::directory::Tokenizers;
 use attentive_text::lines::is_blank;
-use attentive_text::special::{UNK, source_ids};
+use attentive_text::special::{EOS, UNK};
 
 use super::alignment;
 use super::options::TranslatorOptions;
@@ -43,7 +44,35 @@ impl Line for WithPrefix {
     }
 }
 
+/// The tokens that a model wants around a source and before a target, besides `<s>` and the target's `</s>`.
+#[derive(Debug, Clone)]
+pub(super) struct Frame {
+    pub before_source: Vec<u32>,
+    pub after_source: Vec<u32>,
+    pub before_target: Vec<u32>,
+    /// Tokens of a target that are not text.
+    pub hidden: Vec<u32>,
+}
+
+impl Frame {
+    pub fn of(generation: &Generation) -> Self {
+        let end = generation.source_end.then_some(EOS);
+        Self {
+            before_source: generation.source_prefix.clone(),
+            after_source: end.into_iter().collect(),
+            before_target: generation.target_prefix.clone(),
+            hidden: generation.hidden.clone(),
+        }
+    }
+
+    /// The source as the model reads it.
+    fn source(&self, tokens: &[u32]) -> Vec<u32> {
+        [&self.before_source, tokens, &self.after_source].concat()
+    }
+}
+
 /// A line as tokens.
+#[derive(Debug)]
 pub(super) struct Source {
     pub request: Request,
     /// How many tokens were cut off.
@@ -59,6 +88,7 @@ impl Source {
     pub fn new<L: Line>(
         line: &L,
         tokenizers: &Tokenizers,
+        frame: &Frame,
         options: &TranslatorOptions,
     ) -> Option<Self> {
         let text = line.text();
@@ -72,13 +102,17 @@ impl Source {
         let words = options
             .alignments
             .then(|| alignment::words_of(&tokenizers.src, &tokens, Some(text)));
-        let truncated = tokens.len().saturating_sub(options.max_source_tokens - 1);
+        let framing = frame.before_source.len() + frame.after_source.len();
+        let most = options.max_source_tokens.saturating_sub(framing).max(1);
+        let truncated = tokens.len().saturating_sub(most);
         tokens.truncate(tokens.len() - truncated);
         let unknown = tokens.iter().filter(|&&token| token == UNK).count();
+        let given = tokenizers.tgt.encode(line.prefix().trim());
         Some(Self {
             request: Request {
-                prefix: tokenizers.tgt.encode(line.prefix().trim()),
-                ..Request::new(source_ids(tokens))
+                prefix: [&frame.before_target[..], &given].concat(),
+                free_prefix: frame.before_target.len(),
+                ..Request::new(frame.source(&tokens))
             },
             truncated,
             unknown,

@@ -23,6 +23,9 @@ pub struct Translation {
     /// and the model can say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alignment: Option<Vec<(usize, usize)>>,
+    /// What the first of two models made of it, if this one is from the second ([`Chain`](super::Chain)).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pivot: Option<String>,
     /// The next best ones, best first, if `n_best` asked for more than one.
     pub alternatives: Vec<Alternative>,
     /// How many source tokens were cut off and not translated, if any.
@@ -47,6 +50,8 @@ pub struct Alternative {
     pub tokens: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alignment: Option<Vec<(usize, usize)>>,
+    #[serde(skip)]
+    pub pivot: Option<String>,
 }
 
 impl Translation {
@@ -64,6 +69,7 @@ impl Translation {
             finished: self.finished,
             tokens: self.tokens.take(),
             alignment: self.alignment.take(),
+            pivot: self.pivot.take(),
         }
     }
 }
@@ -78,6 +84,7 @@ impl Alternative {
             finished: Finish::EndOfSentence,
             tokens: None,
             alignment: None,
+            pivot: None,
         }
     }
 }
@@ -92,6 +99,7 @@ impl From<Alternative> for Translation {
             finished: best.finished,
             tokens: best.tokens,
             alignment: best.alignment,
+            pivot: best.pivot,
             alternatives: Vec::new(),
             truncated: None,
             unknown: 0,

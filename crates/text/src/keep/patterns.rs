@@ -113,7 +113,7 @@ static KINDS: [Kind; 21] = [
     ),
     kind(
         "url",
-        r#"(?i:(?:https?|ftps?|file)://|www\.)[^\s<>"“”„«»`]+|(?i:mailto:|tel:)[^\s<>"“”„«»`]+"#,
+        r#"(?i:(?:https?|ftps?|file)://|www\.)[^\s<>"“”„«»`。，、！？「」（）《》।]+|(?i:mailto:|tel:)[^\s<>"“”„«»`。，、！？「」（）《》।]+"#,
         Before::NoWord,
         without_punctuation,
     ),

@@ -1,6 +1,6 @@
 //! How German or English a word is: the table of log-odds, and what is made of it.
 //!
-//! `learn` (a test) writes `table.txt` from Tatoeba's training text; [`super::detect`] adds up what
+//! `learn` (a test) writes `table.txt` from Tatoeba's training text; [`super::detector`] adds up what
 //! [`german`] says of each word.
 
 use std::collections::HashMap;
@@ -27,28 +27,21 @@ pub(super) fn german(word: &str) -> f64 {
     odds.iter().sum::<f64>() / odds.len().max(1) as f64
 }
 
-/// Whether the table has the whole word: it is a frequent one of German or English.
-pub(super) fn knows(word: &str) -> bool {
-    TABLE.contains_key(format!("{EDGE}{word}{EDGE}").as_str())
+/// All parts of a word with its edges: beginnings, middles, ends.
+pub(super) fn parts(whole: &str) -> impl Iterator<Item = &str> {
+    let lengths = PARTS.into_iter();
+    lengths.flat_map(move |length| parts_of_length(whole, length))
 }
 
-/// All parts of a word with its edges: beginnings, middles, ends. A short word is no part of itself: it
-/// has its own entry.
-pub(super) fn parts(whole: &str) -> impl Iterator<Item = &str> {
-    let starts: Vec<usize> = whole
-        .char_indices()
-        .map(|(at, _)| at)
-        .chain([whole.len()])
-        .collect();
-    let characters = starts.len() - 1;
-    let lengths = PARTS.into_iter().filter(move |length| *length < characters);
-    lengths.flat_map(move |length| {
-        let windows: Vec<(usize, usize)> = starts
-            .windows(length + 1)
-            .map(|window| (window[0], window[length]))
-            .collect();
-        windows.into_iter().map(|(start, end)| &whole[start..end])
-    })
+/// The parts of so many letters. A short word is no part of itself: it has its own entry.
+pub(super) fn parts_of_length(whole: &str, length: usize) -> impl Iterator<Item = &str> {
+    let ends = whole.char_indices().map(|(at, c)| at + c.len_utf8());
+    let starts = whole.char_indices().map(|(at, _)| at);
+    let all = whole.chars().nth(length).is_none();
+    let parts = starts.zip(ends.skip(length - 1));
+    parts
+        .filter(move |_| !all)
+        .map(|(start, end)| &whole[start..end])
 }
 
 /// The text of the table: after the header, lines of a number and of what has these log-odds.

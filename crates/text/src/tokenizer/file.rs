@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::subword::SubwordTokenizer;
 use super::words::WordTokenizer;
-use super::{Inner, SentencePiece, Tokenizer};
+use super::{Inner, SentencePiece, Tokenizer, imported};
 use crate::error::{Result, TextError};
 
 pub(super) fn load(path: &Path) -> Result<Tokenizer> {
@@ -45,18 +46,27 @@ fn parse(bytes: &[u8]) -> std::result::Result<Inner, String> {
         serde_json::from_str(json).map(|IgnoredAny| Keys::default())
     };
     let keys: Keys = keys.map_err(|error| format!("it is not complete JSON ({error})"))?;
-    if keys.format.is_some() {
+    let format = keys.format.as_ref();
+    if format
+        .and_then(Value::as_str)
+        .is_some_and(imported::is_format)
+    {
+        imported::from_json(json)
+    } else if format.is_some() {
         WordTokenizer::from_json(json).map(|words| Inner::Words(Arc::new(words)))
     } else if keys.model.is_some() {
         SubwordTokenizer::from_json(json).map(|subword| Inner::Subword(Arc::new(subword)))
     } else {
-        Err("it has neither a `format` (word lists) nor a `model` (subwords)".to_owned())
+        Err(
+            "it has neither a `format` (word lists, imported tokenizers) nor a `model` (subwords)"
+                .to_owned(),
+        )
     }
 }
 
 /// The keys that tell the families apart; reading no more than them is what makes loading fast.
 #[derive(Default, Deserialize)]
 struct Keys {
-    format: Option<IgnoredAny>,
+    format: Option<Value>,
     model: Option<IgnoredAny>,
 }

@@ -2,16 +2,22 @@
 //!
 //! Three families behind one type. Word tokenizers (`words`) know a list of words and give `<unk>`
 //! for all others; subword tokenizers (`subword`) know every byte and so give back every string
-//! exactly; [`SentencePiece`] files come from other programs. Models, search and training only see
-//! [`Tokenizer`]; `<s>` and `</s>` are theirs to add.
+//! exactly; the third family comes from other programs: [`SentencePiece`] files, with a vocabulary of
+//! their own or another one beside them, the codes of subword-nmt (`subword_nmt`), single `characters`.
+//! [`vocabulary_file`] reads the vocabularies of other programs, `imported` is our file of such tokenizers.
+//! Models, search and training only see [`Tokenizer`]; `<s>` and `</s>` are theirs to add.
 
+mod characters;
 mod file;
+mod imported;
 mod options;
 mod sentencepiece;
 mod spacing;
 mod subword;
+mod subword_nmt;
 mod trie;
 mod vocabulary;
+pub mod vocabulary_file;
 mod word_ids;
 mod words;
 
@@ -24,7 +30,9 @@ pub use options::{TokenizerKind, TokenizerOptions};
 pub use sentencepiece::SentencePiece;
 
 use crate::error::{Result, TextError};
+use characters::Characters;
 use subword::SubwordTokenizer;
+use subword_nmt::SubwordNmt;
 use words::WordTokenizer;
 
 /// All that [`Tokenizer::file_extension`] gives.
@@ -39,6 +47,8 @@ enum Inner {
     Words(Arc<WordTokenizer>),
     Subword(Arc<SubwordTokenizer>),
     SentencePiece(Arc<SentencePiece>),
+    SubwordNmt(Arc<SubwordNmt>),
+    Characters(Arc<Characters>),
 }
 
 impl Tokenizer {
@@ -56,8 +66,43 @@ impl Tokenizer {
             TokenizerKind::Bpe | TokenizerKind::Unigram => {
                 Inner::Subword(Arc::new(SubwordTokenizer::train(options, texts)?))
             }
-            TokenizerKind::SentencePiece => return Err(TextError::NotTrained),
+            TokenizerKind::SentencePiece
+            | TokenizerKind::SubwordNmt
+            | TokenizerKind::Characters
+            | TokenizerKind::Spaces => {
+                return Err(TextError::NotTrained { kind: options.kind });
+            }
         }))
+    }
+
+    /// The tokenizer of a model that has a SentencePiece file (`spm`, its bytes) and a vocabulary of another order
+    /// and size, as OPUS-MT, Marian and CTranslate2 models do. Pieces are looked up in the vocabulary as
+    /// strings, and those that it lacks are `<unk>`; a language token such as `>>fra<<` at the very beginning of a
+    /// text is one token if the vocabulary has it.
+    ///
+    /// The vocabulary is in the order of our ids, and so begins with `<s>`, `</s>`, `<blank>`, `<unk>`.
+    pub fn sentencepiece_with_vocabulary(spm: &[u8], vocabulary: Vec<String>) -> Result<Self> {
+        imported(
+            SentencePiece::with_vocabulary(spm, vocabulary),
+            Inner::SentencePiece,
+        )
+    }
+
+    /// The tokenizer of a model whose text was cut by subword-nmt, as that of many fairseq models: the
+    /// text of a codes file, and a vocabulary in the order of our ids, in which the tokens that do not end a word
+    /// end in `@@`.
+    pub fn subword_nmt(codes: &str, vocabulary: Vec<String>) -> Result<Self> {
+        imported(SubwordNmt::new(codes, vocabulary), Inner::SubwordNmt)
+    }
+
+    /// A tokenizer of single characters, with a vocabulary in the order of our ids.
+    pub fn characters(vocabulary: Vec<String>) -> Result<Self> {
+        imported(Characters::new(vocabulary), Inner::Characters)
+    }
+
+    /// A tokenizer of lines that are cut already, with spaces between tokens, and a vocabulary in the order of our ids.
+    pub fn spaces(vocabulary: Vec<String>) -> Result<Self> {
+        imported(WordTokenizer::of_spaces(vocabulary), Inner::Words)
     }
 
     /// Loads a file of [`Tokenizer::to_bytes`], or a SentencePiece `.model` or `.spm` file.
@@ -77,15 +122,28 @@ impl Tokenizer {
         match &self.0 {
             Inner::Words(words) => Ok(words.to_json().into_bytes()),
             Inner::Subword(subword) => subword.to_json().map(String::into_bytes),
+            Inner::SentencePiece(model) if model.has_own_vocabulary() => {
+                Ok(imported::sentencepiece_to_json(model).into_bytes())
+            }
             Inner::SentencePiece(model) => Ok(model.file().to_vec()),
+            Inner::SubwordNmt(model) => Ok(imported::subword_nmt_to_json(model).into_bytes()),
+            Inner::Characters(model) => Ok(imported::characters_to_json(model).into_bytes()),
+        }
+    }
+
+    /// The SentencePiece file that cuts text, if one does.
+    pub fn sentencepiece(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Inner::SentencePiece(model) => Some(model.file()),
+            _ => None,
         }
     }
 
     /// How the name of the tokenizer's file should end: `json` or `spm`.
     pub fn file_extension(&self) -> &'static str {
-        match self.0 {
-            Inner::Words(_) | Inner::Subword(_) => FILE_EXTENSIONS[0],
-            Inner::SentencePiece(_) => FILE_EXTENSIONS[1],
+        match &self.0 {
+            Inner::SentencePiece(model) if !model.has_own_vocabulary() => FILE_EXTENSIONS[1],
+            _ => FILE_EXTENSIONS[0],
         }
     }
 
@@ -96,18 +154,23 @@ impl Tokenizer {
             Inner::Words(words) => words.encode(text),
             Inner::Subword(subword) => subword.encode(text),
             Inner::SentencePiece(model) => model.encode(text),
+            Inner::SubwordNmt(model) => model.encode(text),
+            Inner::Characters(model) => model.encode(text),
         }
     }
 
     /// Subword regularization: the ids of another segmentation than the best, so that training sees a
     /// word in many (as BPE-dropout does, Provilkov et al. 2020). `dropped` is asked about every piece
-    /// of a Unigram model at every place where it fits; the best segmentation without the dropped
-    /// ones is taken. The other kinds of tokenizer know one segmentation only.
+    /// of a Unigram model at every place where it fits, and the best segmentation without the dropped
+    /// ones is taken; it is asked about every merge of subword-nmt at every place, and a dropped one is not made. The
+    /// other kinds of tokenizer know one segmentation only.
     pub fn encode_with_dropout(&self, text: &str, dropped: &mut dyn FnMut() -> bool) -> Vec<u32> {
         match &self.0 {
             Inner::Words(words) => words.encode(text),
             Inner::Subword(subword) => subword.encode_with_dropout(text, dropped),
             Inner::SentencePiece(model) => model.encode(text),
+            Inner::SubwordNmt(model) => model.encode_with_dropout(text, dropped),
+            Inner::Characters(model) => model.encode(text),
         }
     }
 
@@ -116,6 +179,8 @@ impl Tokenizer {
     pub fn pieces(&self, text: &str) -> Vec<String> {
         match &self.0 {
             Inner::SentencePiece(model) => model.pieces(text),
+            Inner::SubwordNmt(model) => model.pieces(text),
+            Inner::Characters(_) => text.chars().map(String::from).collect(),
             _ => self.encode(text).iter().map(|id| self.label(*id)).collect(),
         }
     }
@@ -129,6 +194,8 @@ impl Tokenizer {
             Inner::Words(words) => words.decode(ids),
             Inner::Subword(subword) => subword.decode(ids),
             Inner::SentencePiece(model) => model.decode(ids),
+            Inner::SubwordNmt(model) => model.decode(ids),
+            Inner::Characters(model) => model.decode(ids),
         }
     }
 
@@ -140,6 +207,8 @@ impl Tokenizer {
             Inner::Words(words) => words.word_ids(ids),
             Inner::Subword(subword) => subword.word_ids(ids),
             Inner::SentencePiece(model) => model.word_ids(ids),
+            Inner::SubwordNmt(model) => model.word_ids(ids),
+            Inner::Characters(model) => model.word_ids(ids),
         }
     }
 
@@ -172,6 +241,8 @@ impl Tokenizer {
             Inner::Words(words) => words.kind(),
             Inner::Subword(subword) => subword.kind(),
             Inner::SentencePiece(_) => TokenizerKind::SentencePiece,
+            Inner::SubwordNmt(_) => TokenizerKind::SubwordNmt,
+            Inner::Characters(_) => TokenizerKind::Characters,
         }
     }
 
@@ -189,7 +260,20 @@ impl Tokenizer {
             Inner::Words(words) => words.vocabulary(),
             Inner::Subword(subword) => subword.vocabulary(),
             Inner::SentencePiece(model) => model.vocabulary(),
+            Inner::SubwordNmt(model) => model.vocabulary(),
+            Inner::Characters(model) => model.vocabulary(),
         }
+    }
+}
+
+/// A tokenizer of parts that came from another program.
+fn imported<T>(
+    made: std::result::Result<T, String>,
+    inner: fn(Arc<T>) -> Inner,
+) -> Result<Tokenizer> {
+    match made {
+        Ok(model) => Ok(Tokenizer(inner(Arc::new(model)))),
+        Err(problem) => Err(TextError::ImportedTokenizer { problem }),
     }
 }
 

@@ -22,6 +22,13 @@ pub enum TokenizerKind {
     Unigram,
     /// A SentencePiece file of another program; read, not trained.
     SentencePiece,
+    /// Byte-pair encoding by the codes of subword-nmt; read, not trained.
+    #[serde(rename = "subword-nmt")]
+    SubwordNmt,
+    /// Single characters; read, not trained.
+    Characters,
+    /// Lines that are cut already, with a space between tokens; read, not trained.
+    Spaces,
 }
 
 /// How to train a tokenizer. The defaults are those of recipes and of `attentive tokenizer train`.
@@ -54,7 +61,12 @@ impl TokenizerOptions {
     /// Checks that the vocabulary can hold what this kind always holds.
     pub fn check(&self) -> Result<()> {
         let (least, why) = match self.kind {
-            TokenizerKind::SentencePiece => return Err(TextError::NotTrained),
+            TokenizerKind::SentencePiece
+            | TokenizerKind::SubwordNmt
+            | TokenizerKind::Characters
+            | TokenizerKind::Spaces => {
+                return Err(TextError::NotTrained { kind: self.kind });
+            }
             TokenizerKind::Word | TokenizerKind::Tabs if self.vocab_size == 0 => return Ok(()),
             TokenizerKind::Word | TokenizerKind::Tabs => (
                 SPECIALS.len() + 1,
@@ -79,12 +91,15 @@ impl TokenizerOptions {
 }
 
 impl TokenizerKind {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 8] = [
         Self::Word,
         Self::Tabs,
         Self::Bpe,
         Self::Unigram,
         Self::SentencePiece,
+        Self::SubwordNmt,
+        Self::Characters,
+        Self::Spaces,
     ];
 
     /// The name in recipes, on the command line and in files.
@@ -95,6 +110,9 @@ impl TokenizerKind {
             Self::Bpe => "bpe",
             Self::Unigram => "unigram",
             Self::SentencePiece => "sentencepiece",
+            Self::SubwordNmt => "subword-nmt",
+            Self::Characters => "characters",
+            Self::Spaces => "spaces",
         }
     }
 }

@@ -31,6 +31,7 @@ pub(super) struct WordTokenizer {
 enum Cut {
     UnicodeWords,
     Tabs,
+    Spaces,
 }
 
 /// The file's layout; `format` tells it apart from the subword library's files.
@@ -94,6 +95,7 @@ impl WordTokenizer {
         let cut = match file.kind {
             TokenizerKind::Word => Cut::UnicodeWords,
             TokenizerKind::Tabs => Cut::Tabs,
+            TokenizerKind::Spaces => Cut::Spaces,
             other => return Err(format!("a word list cannot be of kind {other}")),
         };
         let vocabulary = Vocabulary::new(file.tokens.into_owned())?;
@@ -101,6 +103,15 @@ impl WordTokenizer {
             cut,
             lowercase: file.lowercase,
             vocabulary,
+        })
+    }
+
+    /// Lines that are cut already, with spaces between tokens.
+    pub(super) fn of_spaces(tokens: Vec<String>) -> std::result::Result<Self, String> {
+        Ok(Self {
+            cut: Cut::Spaces,
+            lowercase: false,
+            vocabulary: Vocabulary::new(tokens)?,
         })
     }
 
@@ -126,7 +137,7 @@ impl WordTokenizer {
     pub(super) fn decode(&self, ids: &[u32]) -> String {
         let tokens = ids.iter().filter_map(|id| self.shown(*id));
         match self.cut {
-            Cut::Tabs => tokens.collect::<Vec<_>>().join(" "),
+            Cut::Tabs | Cut::Spaces => tokens.collect::<Vec<_>>().join(" "),
             Cut::UnicodeWords => joined(tokens),
         }
     }
@@ -135,7 +146,7 @@ impl WordTokenizer {
         let (mut counter, mut spacing) = (WordCounter::default(), Spacing::default());
         let word_id = |id: &u32| {
             if let Some(token) = self.shown(*id) {
-                if self.cut == Cut::Tabs || spacing.space_before(token) {
+                if self.cut != Cut::UnicodeWords || spacing.space_before(token) {
                     counter.push([' ']);
                 }
                 counter.push(token.chars());
@@ -154,6 +165,7 @@ impl WordTokenizer {
         match self.cut {
             Cut::UnicodeWords => TokenizerKind::Word,
             Cut::Tabs => TokenizerKind::Tabs,
+            Cut::Spaces => TokenizerKind::Spaces,
         }
     }
 
@@ -170,6 +182,7 @@ impl Cut {
                     .filter(|word| !word.chars().all(char::is_whitespace)),
             ),
             Self::Tabs => Box::new(text.split('\t').filter(|token| !token.is_empty())),
+            Self::Spaces => Box::new(text.split([' ', '\t']).filter(|token| !token.is_empty())),
         }
     }
 }
@@ -204,6 +217,17 @@ mod tests {
     fn tabs_separate_tokens_that_may_hold_spaces() {
         let tokens: Vec<&str> = Cut::Tabs.tokens("New York\tist\t\tgroß\t.").collect();
         assert_eq!(tokens, ["New York", "ist", "groß", "."]);
+    }
+
+    #[test]
+    fn spaces_separate_tokens_of_another_program() {
+        let tokens = ["<s>", "</s>", "<blank>", "<unk>", "le", "chat@@", "."];
+        let spaces = WordTokenizer::of_spaces(tokens.map(str::to_owned).into()).unwrap();
+        let ids = spaces.encode(" le chat@@  ici .");
+        assert_eq!(ids, [4, 5, UNK, 6]);
+        assert_eq!(spaces.decode(&ids), "le chat@@ <unk> .");
+        let read = WordTokenizer::from_json(&spaces.to_json()).unwrap();
+        assert_eq!(read.encode("chat@@ le"), [5, 4]);
     }
 
     #[test]

@@ -3,6 +3,9 @@
 //! The list is not written down a second time: it is what a complete recipe has when it is written
 //! out. [`super::parse`] asks here for every key of a file and of the command line.
 
+use attentive_model::config::{
+    Activation, Autoregression, EmbeddingNorm, FinalNorm, TransformerConfig,
+};
 use toml::{Table, Value};
 
 use super::{Recipe, Synthetic};
@@ -24,6 +27,7 @@ impl Known {
     pub(super) fn new() -> Self {
         let mut complete = Recipe::default();
         complete.data.synthetic = Some(Synthetic::default());
+        complete.model.config = every_variant(complete.model.config);
         let table = Table::try_from(&complete).unwrap_or_default();
         let mut known = Known {
             keys: Vec::new(),
@@ -111,6 +115,19 @@ impl Known {
             .min_by(|(_, a), (_, b)| a.0.cmp(&b.0).then(b.2.total_cmp(&a.2)))?;
         let near = edits <= 1 + last(key).chars().count() / 4;
         (near || likeness > 0.85).then_some(best)
+    }
+}
+
+/// A model that writes every key: those of variants are left out where they are not used.
+fn every_variant(config: TransformerConfig) -> TransformerConfig {
+    TransformerConfig {
+        activation: Activation::Swish,
+        position_offset: 1,
+        embedding_scale: Some(1.0),
+        embedding_norm: EmbeddingNorm::LayerNorm,
+        final_norm: FinalNorm::LayerNorm,
+        autoregression: Autoregression::Ssru,
+        ..config
     }
 }
 

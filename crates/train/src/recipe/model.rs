@@ -1,7 +1,8 @@
 //! `[model]`: a preset, and every key of the configuration that is to differ from it.
 //!
-//! The keys are those of [`TransformerConfig`] without the vocabularies, which come from the tokenizers: a key
-//! that is added there can be set in a recipe without a word here. Read by [`super::parse`].
+//! The keys are those of [`TransformerConfig`] without the vocabularies, which come from the tokenizers. A key
+//! that is added there can be set in a recipe without a word here; one that is left out where it has its usual value
+//! needs a line in [`super::keys`]. Read by [`super::parse`].
 
 use attentive_model::config::{Preset, TransformerConfig};
 use serde::de::Error as _;
@@ -42,7 +43,7 @@ impl Model {
 }
 
 impl Serialize for Model {
-    /// Every key in the order of the configuration.
+    /// The keys in the order of the configuration, which leaves out variants that are not used.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let json = |value: serde_json::Result<Json>| value.map_err(S::Error::custom);
         let mut keys = serde_json::Map::new();
@@ -53,9 +54,6 @@ impl Serialize for Model {
         if let Json::Object(config) = json(serde_json::to_value(&self.config))? {
             keys.extend(config);
         }
-        // `config.json` leaves it out where it is the usual one; a recipe says everything.
-        let activation = json(serde_json::to_value(self.config.activation))?;
-        keys.insert("activation".to_owned(), activation);
         keys.retain(|key, _| !VOCABULARIES.contains(&key.as_str()));
         keys.serialize(serializer)
     }

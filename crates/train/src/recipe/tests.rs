@@ -1,6 +1,9 @@
 //! What a recipe must refuse, and how it must say so.
 
-use attentive_model::config::{NormPlacement, PositionKind, Preset, Tying};
+use attentive_model::config::{
+    Activation, Autoregression, EmbeddingNorm, FinalNorm, NormPlacement, PositionKind, Preset,
+    Tying,
+};
 use attentive_text::tokenizer::{TokenizerKind, TokenizerOptions};
 use proptest::prelude::*;
 
@@ -284,8 +287,9 @@ fn kv_heads_follow_heads_unless_they_are_set() {
 fn every_key_of_the_model_but_its_vocabularies_can_be_set() {
     let text = "[model]\npreset = \"tiny\"\nd_model = 32\nd_ff = 33\nheads = 8\nkv_heads = 4\n\
                 encoder_layers = 5\ndecoder_layers = 6\ndropout = 0.25\nnorm = \"post\"\n\
-                positions = \"learned\"\nmax_positions = 300\ntying = \"output\"\nnorm_epsilon = 0.00001\n\
-                activation = \"relu\"\n";
+                activation = \"gelu_tanh\"\npositions = \"timing_signal\"\nposition_offset = 2\n\
+                max_positions = 300\ntying = \"output\"\nnorm_epsilon = 0.00001\nembedding_scale = 1.5\n\
+                embedding_norm = \"layer_norm\"\nfinal_norm = \"none\"\nautoregression = \"ssru\"\n";
     let model = parse(&format!("{FILES}{text}")).model;
     let expected = TransformerConfig {
         d_model: 32,
@@ -296,10 +300,16 @@ fn every_key_of_the_model_but_its_vocabularies_can_be_set() {
         decoder_layers: 6,
         dropout: 0.25,
         norm: NormPlacement::Post,
-        positions: PositionKind::Learned,
+        activation: Activation::GeluTanh,
+        positions: PositionKind::TimingSignal,
+        position_offset: 2,
         max_positions: 300,
         tying: Tying::Output,
         norm_epsilon: 1e-5,
+        embedding_scale: Some(1.5),
+        embedding_norm: EmbeddingNorm::LayerNorm,
+        final_norm: FinalNorm::None,
+        autoregression: Autoregression::Ssru,
         ..Preset::Tiny.config(7, 9)
     };
     assert_eq!(model.with_vocabularies(7, 9), expected);

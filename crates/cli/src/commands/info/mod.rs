@@ -66,11 +66,11 @@ struct Description {
 
 impl Description {
     fn of(given: &Path) -> anyhow::Result<Self> {
-        let choice = Choice::of(given);
+        let choice = Choice::of(given)?;
         let model = choice.open()?;
         let card = match &choice {
             Choice::BuiltIn(built_in) => Some(built_in.card()),
-            Choice::Directory(_) => None,
+            Choice::Directory(_) | Choice::Pulled(_) => None,
         };
         Ok(Self {
             weights_bytes: model.weights_bytes()?,

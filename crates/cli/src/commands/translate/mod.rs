@@ -11,17 +11,20 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use attentive_model::Shortlist;
-use attentive_runtime::search::SearchModel;
-use attentive_runtime::translator::{Translation, Translator, TranslatorOptions};
+#[cfg(feature = "training")]
+use attentive_hub::StoredModel;
+use attentive_hub::route::Route;
+use attentive_model::{ModelDir, Shortlist};
+use attentive_runtime::translator::{Chain, Translation, TranslatorOptions, WithPrefix};
 use attentive_text::lines::is_blank;
 use clap::Args;
 
 use crate::arguments::{DeviceArg, positive};
 use crate::decoding::notices::Notices;
 use crate::decoding::{ComputeKind, DecodingArgs, LinesArgs, SamplingArgs};
-use crate::direction::{self, DirectionArgs};
-use crate::model::{Choice, named_usage, only_for_the_cpu};
+use crate::direction::DirectionArgs;
+use crate::exit::Ending;
+use crate::model::{self, Choice, named_usage, only_for_the_cpu};
 #[cfg(feature = "training")]
 use crate::network::LoadedModel;
 use crate::output::Output;
@@ -34,8 +37,8 @@ use progress::Progress;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct TranslateArgs {
-    /// A model directory, a training run (its best model), or a built-in model (de-en, en-de)
-    /// [default: the built-in model for the language of the text]
+    /// A model directory, a training run (its best model), a built-in model (de-en, en-de), one that was pulled, or
+    /// a model of another program, which is imported into the cache the first time [default: the built-in model for the language of the text]
     #[arg(long, short, value_name = "MODEL")]
     model: Option<PathBuf>,
     #[command(flatten)]
@@ -79,6 +82,7 @@ Examples:
   attentive translate \"Guten Morgen, wie geht es dir?\"
   attentive translate \"How are you? See https://example.org :-)\" \"ALL GOOD!\"
   attentive translate --to de -i letter.txt -o brief.txt
+  attentive translate --from fr --to en \"Où est la gare ?\"    (after `attentive pull fr-en`)
   attentive translate --model runs/multi30k \"Ein Hund rennt.\" \"Zwei Katzen schlafen.\"
   attentive translate --model runs/multi30k -i test.de -o test.en --beam 8
   zcat big.de.gz | attentive translate --model multi30k-int8 > big.en
@@ -89,6 +93,8 @@ Examples:
 
 Without --model, German becomes English and English becomes German: the language is found out once,
 from all sentences or the beginning of the input (from its first line, if lines are answered at once).
+Models that were pulled add their languages; --from and --to choose. Where no model translates directly,
+two are chained through English; the score is then the sum of both, and --json has the text between as \"pivot\".
 
 Every line gives one line (with --alternatives up to N lines), in the same order; an empty line
 stays empty. Files of any size are translated in constant memory. Lines are counted from 1, words
@@ -98,46 +104,85 @@ several sentences in a line is their mean.";
 /// Translates.
 pub fn run(args: TranslateArgs, terminal: &Terminal) -> anyhow::Result<()> {
     without_huge_pages();
-    let asked = args.direction.asked(args.model.as_deref())?;
+    let asked = args.direction.asked(args.model.as_deref(), terminal)?;
     let mut input = args.input.open(terminal)?;
-    let mut options = args.options(&input)?;
-    let mut answers = Answers::begin(&args, &input, options.window, terminal)?;
-    let choice = match asked {
-        Some(choice) => choice,
-        None => answers.detect(&mut input)?,
+    let window = match input.pace {
+        Pace::Line => 1,
+        Pace::Window => TranslatorOptions::default().window,
     };
-    options.lines = args.lines.of(&choice);
-    let (device, compute) = (args.device.device.as_str(), args.decoding.compute);
-    match &choice {
-        _ if device == "cpu" => {
-            let mut translator = choice.translator(compute, options)?;
-            if let Some(draft) = &args.draft {
-                let draft = Choice::of(draft).open()?;
-                let shortlist = args.draft_shortlist.as_ref().map(Shortlist::open);
-                let shortlist = shortlist.transpose()?.map(Arc::new);
-                let drafted = translator.with_draft_model(&draft, compute.into(), shortlist);
-                translator = drafted.map_err(named_usage)?;
+    let mut answers = Answers::begin(&args, &input, window, terminal)?;
+    let route = match asked {
+        Some(route) => route,
+        None => answers.detect(&args.direction, &mut input)?,
+    };
+    match route {
+        Route::Direct(choice) => args.with_one_model(&choice, window, input, answers),
+        Route::ThroughEnglish(first, second) => {
+            let chain = args.chain(&first, &second, window)?;
+            answers.to(|answer| chain.translate_stream(input, answer))
+        }
+    }
+}
+
+impl TranslateArgs {
+    fn with_one_model(
+        &self,
+        choice: &Choice,
+        window: usize,
+        input: Input,
+        answers: Answers<'_>,
+    ) -> anyhow::Result<()> {
+        let (device, compute) = (self.device.device.as_str(), self.decoding.compute);
+        let directory = choice.open()?;
+        let options = self.options(choice, &directory, window)?;
+        match choice {
+            _ if device == "cpu" => {
+                let mut translator = model::translator(directory, compute, options)?;
+                if let Some(draft) = &self.draft {
+                    let draft = Choice::of(draft)?.open()?;
+                    let shortlist = self.draft_shortlist.as_ref().map(Shortlist::open);
+                    let shortlist = shortlist.transpose()?.map(Arc::new);
+                    let drafted = translator.with_draft_model(&draft, compute.into(), shortlist);
+                    translator = drafted.map_err(named_usage)?;
+                }
+                answers.to(|answer| translator.translate_stream(input, answer))
             }
-            answers.to(input, &translator)
+            _ if self.draft.is_some() => Err(only_for_the_cpu("drafts are")),
+            Choice::BuiltIn(_) => Err(only_for_the_cpu("built-in models are")),
+            _ if self.alignments || compute != ComputeKind::Auto => {
+                Err(only_for_the_cpu("--alignments and --compute are"))
+            }
+            #[cfg(feature = "training")]
+            Choice::Directory(folder) | Choice::Pulled(StoredModel { folder, .. }) => {
+                let translator = LoadedModel::open(folder, device)?.translator(options)?;
+                answers.to(|answer| translator.translate_stream(input, answer))
+            }
+            #[cfg(not(feature = "training"))]
+            _ => Err(only_for_the_cpu("this build is")),
         }
-        _ if args.draft.is_some() => Err(only_for_the_cpu("drafts are")),
-        Choice::BuiltIn(_) => Err(only_for_the_cpu("built-in models are")),
-        Choice::Directory(_) if args.alignments || compute != ComputeKind::Auto => {
-            Err(only_for_the_cpu("--alignments and --compute are"))
+    }
+
+    /// Two models, one after the other.
+    fn chain(&self, first: &Choice, second: &Choice, window: usize) -> anyhow::Result<Chain> {
+        if self.device.device != "cpu" {
+            return Err(only_for_the_cpu("two models one after the other are"));
         }
-        #[cfg(feature = "training")]
-        Choice::Directory(path) => {
-            let model = LoadedModel::open(path, device)?;
-            answers.to(input, &model.translator(options)?)
+        if self.draft.is_some() || self.decoding.shortlist.is_some() {
+            let problem = "--draft and --shortlist belong to one model, but here are two: name one with --model";
+            return Err(Ending::Usage(problem.to_owned()).into());
         }
-        #[cfg(not(feature = "training"))]
-        Choice::Directory(_) => Err(only_for_the_cpu("this build is")),
+        let translator = |choice: &Choice| {
+            let directory = choice.open()?;
+            let options = self.options(choice, &directory, window)?;
+            model::translator(directory, self.decoding.compute, options)
+        };
+        Chain::new(translator(first)?, translator(second)?).map_err(named_usage)
     }
 }
 
 /// Translating needs little memory in many pieces, and huge pages round each up to two megabytes:
 /// they make the process half as large again and nothing faster.
-fn without_huge_pages() {
+pub fn without_huge_pages() {
     #[cfg(target_os = "linux")]
     // SAFETY: only tells the kernel how to back memory that is used from now on.
     unsafe {
@@ -176,9 +221,13 @@ impl<'a> Answers<'a> {
         })
     }
 
-    /// The model for the language of the first lines, which stay to be read. Blank lines before them are
+    /// The way from the language of the first lines, which stay to be read. Blank lines before them are
     /// answered, as someone may wait for that.
-    fn detect(&mut self, input: &mut Input) -> anyhow::Result<Choice> {
+    fn detect(
+        &mut self,
+        direction: &DirectionArgs,
+        input: &mut Input,
+    ) -> anyhow::Result<Route<Choice>> {
         let mut text = input.look_ahead();
         while input.pace == Pace::Line && !text.is_empty() && is_blank(&text) {
             if let Some(line) = input.next() {
@@ -186,20 +235,18 @@ impl<'a> Answers<'a> {
             }
             text = input.look_ahead();
         }
-        let (model, detected) = direction::detect(&text);
-        self.say(|terminal| direction::tell(model, detected, terminal));
-        Ok(Choice::BuiltIn(model))
+        self.progress
+            .suspend(|| direction.detect(&text, self.terminal))
     }
 
-    /// Answers all lines.
-    fn to<M: SearchModel + Send + Sync>(
+    /// Answers all lines, which `translate` hands over with their translations.
+    fn to(
         mut self,
-        input: Input,
-        translator: &Translator<M>,
+        translate: impl FnOnce(
+            &mut dyn FnMut(WithPrefix, Translation) -> anyhow::Result<()>,
+        ) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        translator.translate_stream(input, |source, translation| {
-            self.add(&source.text, &translation)
-        })?;
+        translate(&mut |source, translation| self.add(&source.text, &translation))?;
         self.progress.finish();
         self.output.finish()?;
         self.notices.tell(self.terminal);
@@ -228,13 +275,22 @@ impl<'a> Answers<'a> {
 }
 
 impl TranslateArgs {
-    fn options(&self, input: &Input) -> anyhow::Result<TranslatorOptions> {
-        let mut options = self.decoding.options(self.alternatives.unwrap_or(1))?;
+    /// What is usual for the model, and what was asked for.
+    fn options(
+        &self,
+        choice: &Choice,
+        model: &ModelDir,
+        window: usize,
+    ) -> anyhow::Result<TranslatorOptions> {
+        let usual = TranslatorOptions::of(model)?;
+        let mut options = self
+            .decoding
+            .options(usual, self.alternatives.unwrap_or(1))?;
         self.sampling.apply(&mut options.search);
         options.alignments = self.alignments;
-        if input.pace == Pace::Line {
-            options.window = 1;
-        }
+        options.window = window;
+        options.lines = self.lines.of(choice);
+        options.source_language = choice.source_language().or(options.source_language);
         Ok(options)
     }
 

@@ -56,8 +56,8 @@ impl Progress {
     }
 
     /// Says something while the bar is away.
-    pub fn suspend(&self, say: impl FnOnce()) {
-        self.bar.suspend(say);
+    pub fn suspend<R>(&self, say: impl FnOnce() -> R) -> R {
+        self.bar.suspend(say)
     }
 
     /// Takes the bar away.

@@ -1,8 +1,10 @@
-//! The decoder: layers of masked self-attention, cross-attention and feed-forward (figure 1 right).
+//! The decoder: layers of masked self-attention, cross-attention and feed-forward (figure 1 right), or with a
+//! recurrent unit in place of self-attention.
 //!
 //! Training and translating share [`Decoder::forward`]: a whole target with an empty state and a causal
 //! mask, or one position with the state of all earlier ones.
 
+use attentive_model::config::{Autoregression, EmbeddingNorm, TransformerConfig};
 use burn::{
     module::Module,
     tensor::{Device, Int, Tensor},
@@ -15,7 +17,10 @@ use crate::{
         multi_head::MultiHeadAttention,
     },
     init::Init,
-    layers::{block::BlockConfig, feed_forward::FeedForward, norm::LayerNorm, residual::Residual},
+    layers::{
+        block::BlockConfig, feed_forward::FeedForward, norm::LayerNorm, residual::Residual,
+        ssru::Ssru,
+    },
     mask::Mask,
     ops::Precision,
     pass::Pass,
@@ -24,19 +29,25 @@ use crate::{
 /// The stack that writes the target.
 #[derive(Module, Debug)]
 pub struct Decoder {
+    /// On the embeddings, where the model has one.
+    pub embedding_norm: Option<LayerNorm>,
     /// From bottom to top.
     pub layers: Vec<DecoderLayer>,
-    /// Only with pre-norm layers.
+    /// On what the layers leave, where the model has one: usually with pre-norm layers.
     pub final_norm: Option<LayerNorm>,
 }
 
-/// Masked self-attention, cross-attention, feed-forward, each in a residual connection.
+/// Masked self-attention or a recurrent unit, cross-attention, feed-forward, each in a residual connection.
 #[derive(Module, Debug)]
 pub struct DecoderLayer {
     /// Every target position looks at itself and its past.
-    pub self_attention: MultiHeadAttention,
+    pub self_attention: Option<MultiHeadAttention>,
     /// Belongs to `self_attention`.
-    pub self_attention_norm: LayerNorm,
+    pub self_attention_norm: Option<LayerNorm>,
+    /// Every target position goes on from what the one before it left; in place of `self_attention`.
+    pub ssru: Option<Ssru>,
+    /// Belongs to `ssru`.
+    pub ssru_norm: Option<LayerNorm>,
     /// Every target position looks at the source.
     pub cross_attention: MultiHeadAttention,
     /// Belongs to `cross_attention`.
@@ -54,23 +65,31 @@ pub struct DecoderLayer {
 pub struct DecoderState {
     layers: Vec<LayerState>,
     memory_mask: Mask,
+    /// Positions decoded so far.
+    len: usize,
 }
 
 #[derive(Debug, Clone)]
 struct LayerState {
-    /// Grows with each step.
+    /// Of self-attention: grows with each step.
     past: SelfCache,
+    /// Of a recurrent unit: that of the last position, `[batch, 1, d_model]`.
+    cell: Option<Tensor<3>>,
     /// Projected once, when the source was read.
     memory: KeyValues,
 }
 
 impl Decoder {
-    /// `layers` layers of this configuration.
-    pub fn new(layers: usize, config: &BlockConfig, init: &mut Init, device: &Device) -> Self {
-        let layers = (0..layers).map(|_| DecoderLayer::new(config, init, device));
+    /// The decoder of a model of this configuration.
+    pub fn new(config: &TransformerConfig, init: &mut Init, device: &Device) -> Self {
+        let block = BlockConfig::from(config);
+        let layers = (0..config.decoder_layers)
+            .map(|_| DecoderLayer::new(config.autoregression, &block, init, device));
+        let normalized = config.embedding_norm == EmbeddingNorm::LayerNorm;
         Self {
+            embedding_norm: normalized.then(|| block.layer_norm(device)),
             layers: layers.collect(),
-            final_norm: config.final_norm(device),
+            final_norm: config.has_final_norm().then(|| block.layer_norm(device)),
         }
     }
 
@@ -80,12 +99,14 @@ impl Decoder {
             let hidden = memory.hidden.clone();
             LayerState {
                 past: SelfCache::default(),
+                cell: None,
                 memory: layer.cross_attention.project(hidden, precision),
             }
         };
         DecoderState {
             layers: self.layers.iter().map(layer_state).collect(),
             memory_mask: memory.mask.clone(),
+            len: 0,
         }
     }
 
@@ -98,6 +119,10 @@ impl Decoder {
         state: &mut DecoderState,
         pass: &mut Pass,
     ) -> Decoded {
+        state.len += x.dims()[1];
+        if let Some(norm) = &self.embedding_norm {
+            x = norm.forward(x);
+        }
         let mut self_weights = Vec::with_capacity(self.layers.len());
         let mut cross_weights = Vec::with_capacity(self.layers.len());
         for (layer, layer_state) in self.layers.iter().zip(&mut state.layers) {
@@ -119,10 +144,19 @@ impl Decoder {
 }
 
 impl DecoderLayer {
-    fn new(config: &BlockConfig, init: &mut Init, device: &Device) -> Self {
+    fn new(
+        autoregression: Autoregression,
+        config: &BlockConfig,
+        init: &mut Init,
+        device: &Device,
+    ) -> Self {
+        let recurrent = autoregression == Autoregression::Ssru;
         Self {
-            self_attention: MultiHeadAttention::new(&config.attention(), init, device),
-            self_attention_norm: config.layer_norm(device),
+            self_attention: (!recurrent)
+                .then(|| MultiHeadAttention::new(&config.attention(), init, device)),
+            self_attention_norm: (!recurrent).then(|| config.layer_norm(device)),
+            ssru: recurrent.then(|| Ssru::new(config.d_model, init, device)),
+            ssru_norm: recurrent.then(|| config.layer_norm(device)),
             cross_attention: MultiHeadAttention::new(&config.attention(), init, device),
             cross_attention_norm: config.layer_norm(device),
             feed_forward: FeedForward::new(&config.feed_forward(), init, device),
@@ -136,17 +170,14 @@ impl DecoderLayer {
         &self,
         x: Tensor<3>,
         mask: &Mask,
-        LayerState { past, memory }: &mut LayerState,
+        state: &mut LayerState,
         memory_mask: &Mask,
         pass: &mut Pass,
     ) -> (Tensor<3>, (Option<Tensor<4>>, Option<Tensor<4>>)) {
-        let norm = &self.self_attention_norm;
-        let input = self.residual.input(&x, norm);
-        let to_past = self.self_attention.forward(input, mask, Some(past), pass);
-        let x = self.residual.add(x, to_past.hidden, norm, pass);
+        let (x, self_weights) = self.look_back(x, mask, state, pass);
 
         let norm = &self.cross_attention_norm;
-        let (input, memory) = (self.residual.input(&x, norm), memory.clone());
+        let (input, memory) = (self.residual.input(&x, norm), state.memory.clone());
         let to_source = self
             .cross_attention
             .attend(input, memory, memory_mask, pass);
@@ -157,14 +188,36 @@ impl DecoderLayer {
             .feed_forward
             .forward(self.residual.input(&x, norm), pass);
         let x = self.residual.add(x, y, norm, pass);
-        (x, (to_past.weights, to_source.weights))
+        (x, (self_weights, to_source.weights))
+    }
+
+    /// The sub-layer that sees the target so far, and its attention weights if it has some.
+    fn look_back(
+        &self,
+        x: Tensor<3>,
+        mask: &Mask,
+        LayerState { past, cell, .. }: &mut LayerState,
+        pass: &mut Pass,
+    ) -> (Tensor<3>, Option<Tensor<4>>) {
+        if let (Some(attention), Some(norm)) = (&self.self_attention, &self.self_attention_norm) {
+            let input = self.residual.input(&x, norm);
+            let to_past = attention.forward(input, mask, Some(past), pass);
+            let x = self.residual.add(x, to_past.hidden, norm, pass);
+            return (x, to_past.weights);
+        }
+        let (Some(ssru), Some(norm)) = (&self.ssru, &self.ssru_norm) else {
+            unreachable!("a decoder layer has self-attention or a recurrent unit");
+        };
+        // A causal recurrence needs no mask: padding stands behind everything that counts.
+        let y = ssru.forward(self.residual.input(&x, norm), cell, pass);
+        (self.residual.add(x, y, norm, pass), None)
     }
 }
 
 impl DecoderState {
     /// Positions decoded so far.
     pub fn len(&self) -> usize {
-        self.layers.first().map_or(0, |layer| layer.past.len())
+        self.len
     }
 
     /// True before the first step.
@@ -176,6 +229,7 @@ impl DecoderState {
     pub fn reorder(&mut self, rows: Tensor<1, Int>) {
         for layer in &mut self.layers {
             layer.past.reorder(rows.clone());
+            layer.cell = layer.cell.take().map(|cell| cell.select(0, rows.clone()));
             layer.memory = layer.memory.select(rows.clone());
         }
         self.memory_mask = self.memory_mask.select(rows);

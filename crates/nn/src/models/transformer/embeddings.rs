@@ -14,7 +14,7 @@ use crate::{
     init::Init,
     layers::{
         embedding::Embedding,
-        positions::{LearnedPositions, sinusoids},
+        positions::{LearnedPositions, Sinusoids, sinusoids_of},
     },
     ops::{Precision, SmoothedLoss, affine, dropout, embed, projected_loss},
     pass::Pass,
@@ -35,6 +35,12 @@ pub struct Embeddings {
     pub source_positions: Option<LearnedPositions>,
     /// Learned positions of the target, if not sinusoids.
     pub target_positions: Option<LearnedPositions>,
+    #[module(skip)]
+    sinusoids: Option<Sinusoids>,
+    /// The number of the first position, for sinusoids.
+    position_offset: usize,
+    /// What token vectors are multiplied by.
+    scale: f64,
     dropout: f64,
 }
 
@@ -58,6 +64,9 @@ impl Embeddings {
             projection_bias: Param::from_tensor(Tensor::zeros([config.tgt_vocab], device)),
             source_positions: learned(),
             target_positions: learned(),
+            sinusoids: Sinusoids::of(config.positions),
+            position_offset: config.position_offset,
+            scale: config.embedding_factor(),
             dropout: config.dropout,
         }
     }
@@ -108,7 +117,7 @@ impl Embeddings {
         }
     }
 
-    /// Token vectors times `sqrt(d_model)` (§3.4), plus positions, with dropout (§5.4).
+    /// Token vectors times a factor, usually `sqrt(d_model)` (§3.4), plus positions, with dropout (§5.4).
     fn embed(
         &self,
         table: &Embedding,
@@ -118,13 +127,17 @@ impl Embeddings {
         pass: &mut Pass,
     ) -> Tensor<3> {
         let [len, d_model] = [tokens.dims()[1], table.weight.dims()[1]];
-        let Some(positions) = positions else {
+        let keys = &mut pass.dropout;
+        if let Some(formula) = self.sinusoids {
             let weight = table.weight.val();
-            let positions = sinusoids(start, len, d_model, &weight.device());
-            return embed(weight, tokens, positions, self.dropout, &mut pass.dropout);
-        };
-        let embedded = table.forward(tokens).mul_scalar((d_model as f64).sqrt()); // [batch, len, d_model]
-        let positions = positions.forward(start, len).unsqueeze();
-        dropout(embedded + positions, self.dropout, &mut pass.dropout)
+            let first = self.position_offset + start;
+            let positions = sinusoids_of(formula, first, len, d_model, &weight.device());
+            return embed(weight, tokens, self.scale, positions, self.dropout, keys);
+        }
+        let mut embedded = table.forward(tokens).mul_scalar(self.scale); // [batch, len, d_model]
+        if let Some(positions) = positions {
+            embedded = embedded + positions.forward(start, len).unsqueeze();
+        }
+        dropout(embedded, self.dropout, keys)
     }
 }

@@ -70,11 +70,10 @@ impl Transformer {
     }
 
     fn init(config: &TransformerConfig, init: &mut Init, device: &Device) -> Self {
-        let block = BlockConfig::from(config);
         Self {
             embeddings: Embeddings::new(config, init, device),
-            encoder: Encoder::new(config.encoder_layers, &block, init, device),
-            decoder: Decoder::new(config.decoder_layers, &block, init, device),
+            encoder: Encoder::new(config, init, device),
+            decoder: Decoder::new(config, init, device),
         }
     }
 

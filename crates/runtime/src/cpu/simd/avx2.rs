@@ -24,6 +24,7 @@ impl Simd for Avx2 {
     const OFFSET: i32 = 0;
     const PANELS: usize = 1;
     const INT8_ROWS: usize = 4;
+    const PAIRS: bool = true;
 
     #[inline(always)] unsafe fn splat(value: f32) -> F { unsafe { [_mm256_set1_ps(value); 2] } }
     #[inline(always)] unsafe fn load(from: *const f32) -> F { unsafe { [_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8))] } }
@@ -31,6 +32,7 @@ impl Simd for Avx2 {
     #[inline(always)] unsafe fn add(a: F, b: F) -> F { unsafe { [_mm256_add_ps(a[0], b[0]), _mm256_add_ps(a[1], b[1])] } }
     #[inline(always)] unsafe fn sub(a: F, b: F) -> F { unsafe { [_mm256_sub_ps(a[0], b[0]), _mm256_sub_ps(a[1], b[1])] } }
     #[inline(always)] unsafe fn mul(a: F, b: F) -> F { unsafe { [_mm256_mul_ps(a[0], b[0]), _mm256_mul_ps(a[1], b[1])] } }
+    #[inline(always)] unsafe fn div(a: F, b: F) -> F { unsafe { [_mm256_div_ps(a[0], b[0]), _mm256_div_ps(a[1], b[1])] } }
     #[inline(always)] unsafe fn fma(a: F, b: F, c: F) -> F { unsafe { [_mm256_fmadd_ps(a[0], b[0], c[0]), _mm256_fmadd_ps(a[1], b[1], c[1])] } }
     #[inline(always)] unsafe fn max(a: F, b: F) -> F { unsafe { [_mm256_max_ps(a[0], b[0]), _mm256_max_ps(a[1], b[1])] } }
     #[inline(always)] unsafe fn abs(a: F) -> F { unsafe { let sign = _mm256_set1_ps(-0.0); [_mm256_andnot_ps(sign, a[0]), _mm256_andnot_ps(sign, a[1])] } }
@@ -81,6 +83,11 @@ impl Simd for Avx2 {
             [dot_half(acc[0], a, w[0]), dot_half(acc[1], a, w[1])]
         }
     }
+    #[inline(always)] unsafe fn dot_pairs(acc: I, a: __m256i, w: I, mask: __m256i) -> I {
+        unsafe {
+            [unsigned_half(acc[0], a, _mm256_xor_si256(w[0], mask)), unsigned_half(acc[1], a, _mm256_xor_si256(w[1], mask))]
+        }
+    }
     #[inline(always)] unsafe fn dot_bytes(acc: I, a: *const u8, w: *const i8) -> I {
         unsafe {
             let (a, w) = (Self::load_w(a.cast()), Self::load_w(w));
@@ -120,6 +127,14 @@ unsafe fn power_of_two(n: __m256) -> __m256 {
 unsafe fn dot_half(acc: __m256i, a: __m256i, w: __m256i) -> __m256i {
     unsafe {
         let pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(a, w));
+        _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))
+    }
+}
+
+#[inline(always)]
+unsafe fn unsigned_half(acc: __m256i, a: __m256i, w: __m256i) -> __m256i {
+    unsafe {
+        let pairs = _mm256_maddubs_epi16(w, a);
         _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))
     }
 }

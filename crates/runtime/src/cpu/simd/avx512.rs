@@ -33,6 +33,7 @@ impl<const VNNI: bool> Simd for Avx512<VNNI> {
     #[inline(always)] unsafe fn add(a: __m512, b: __m512) -> __m512 { unsafe { _mm512_add_ps(a, b) } }
     #[inline(always)] unsafe fn sub(a: __m512, b: __m512) -> __m512 { unsafe { _mm512_sub_ps(a, b) } }
     #[inline(always)] unsafe fn mul(a: __m512, b: __m512) -> __m512 { unsafe { _mm512_mul_ps(a, b) } }
+    #[inline(always)] unsafe fn div(a: __m512, b: __m512) -> __m512 { unsafe { _mm512_div_ps(a, b) } }
     #[inline(always)] unsafe fn fma(a: __m512, b: __m512, c: __m512) -> __m512 { unsafe { _mm512_fmadd_ps(a, b, c) } }
     #[inline(always)] unsafe fn max(a: __m512, b: __m512) -> __m512 { unsafe { _mm512_max_ps(a, b) } }
     #[inline(always)] unsafe fn abs(a: __m512) -> __m512 { unsafe { _mm512_abs_ps(a) } }

@@ -17,7 +17,7 @@ mod scalar;
 use crate::error::{Result, RuntimeError};
 
 /// Lanes of a vector, and columns of a panel of packed weights.
-pub(crate) const LANES: usize = 16;
+pub(crate) use attentive_model::int8::LANES;
 
 /// Vectors of [`LANES`] numbers.
 ///
@@ -39,6 +39,8 @@ pub(crate) trait Simd {
     const PANELS: usize;
     /// Rows in one tile of an int8 product, at most 6.
     const INT8_ROWS: usize;
+    /// Whether int8 products go by [`super::pairs`] and [`Simd::dot_pairs`]. [`Simd::OFFSET`] is 0 then.
+    const PAIRS: bool = false;
 
     unsafe fn splat(value: f32) -> Self::F;
     unsafe fn load(from: *const f32) -> Self::F;
@@ -46,6 +48,7 @@ pub(crate) trait Simd {
     unsafe fn add(a: Self::F, b: Self::F) -> Self::F;
     unsafe fn sub(a: Self::F, b: Self::F) -> Self::F;
     unsafe fn mul(a: Self::F, b: Self::F) -> Self::F;
+    unsafe fn div(a: Self::F, b: Self::F) -> Self::F;
     /// `a * b + c`, rounded once where the machine can.
     unsafe fn fma(a: Self::F, b: Self::F, c: Self::F) -> Self::F;
     unsafe fn max(a: Self::F, b: Self::F) -> Self::F;
@@ -74,6 +77,12 @@ pub(crate) trait Simd {
     unsafe fn load_w(from: *const i8) -> Self::W;
     /// Adds to each lane the products of its four bytes, exactly.
     unsafe fn dot(acc: Self::I, a: Self::A, w: Self::W) -> Self::I;
+    /// As [`Simd::dot`] with weights whose bits are combined with `mask`, after which they are unsigned; `a` must
+    /// be such that two products fit 16 bits.
+    #[inline(always)]
+    unsafe fn dot_pairs(_acc: Self::I, _a: Self::A, _w: Self::W, _mask: Self::A) -> Self::I {
+        unreachable!("only where `PAIRS` holds")
+    }
     /// As [`Simd::dot`], where each lane has four bytes of the activation to itself.
     unsafe fn dot_bytes(acc: Self::I, a: *const u8, w: *const i8) -> Self::I;
     /// The sums of four vectors of whole numbers.

@@ -59,6 +59,7 @@ impl Simd for Neon {
     #[inline(always)] unsafe fn add(a: F, b: F) -> F { each!(I => vaddq_f32(a[I], b[I])) }
     #[inline(always)] unsafe fn sub(a: F, b: F) -> F { each!(I => vsubq_f32(a[I], b[I])) }
     #[inline(always)] unsafe fn mul(a: F, b: F) -> F { each!(I => vmulq_f32(a[I], b[I])) }
+    #[inline(always)] unsafe fn div(a: F, b: F) -> F { each!(I => vdivq_f32(a[I], b[I])) }
     #[inline(always)] unsafe fn fma(a: F, b: F, c: F) -> F { each!(I => vfmaq_f32(c[I], a[I], b[I])) }
     #[inline(always)] unsafe fn max(a: F, b: F) -> F { each!(I => vmaxq_f32(a[I], b[I])) }
     #[inline(always)] unsafe fn abs(a: F) -> F { each!(I => vabsq_f32(a[I])) }

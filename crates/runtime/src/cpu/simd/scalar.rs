@@ -26,6 +26,7 @@ impl Simd for Scalar {
     #[inline(always)] unsafe fn add(a: Self::F, b: Self::F) -> Self::F { zip(a, b, |a, b| a + b) }
     #[inline(always)] unsafe fn sub(a: Self::F, b: Self::F) -> Self::F { zip(a, b, |a, b| a - b) }
     #[inline(always)] unsafe fn mul(a: Self::F, b: Self::F) -> Self::F { zip(a, b, |a, b| a * b) }
+    #[inline(always)] unsafe fn div(a: Self::F, b: Self::F) -> Self::F { zip(a, b, |a, b| a / b) }
     // `f32::mul_add` is a slow library call where the processor has no such instruction.
     #[inline(always)] unsafe fn fma(a: Self::F, b: Self::F, c: Self::F) -> Self::F { zip(zip(a, b, |a, b| a * b), c, |ab, c| ab + c) }
     #[inline(always)] unsafe fn max(a: Self::F, b: Self::F) -> Self::F { zip(a, b, |a, b| if a > b { a } else { b }) }

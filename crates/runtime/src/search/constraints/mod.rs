@@ -9,6 +9,9 @@ mod suppressed;
 
 use std::fmt::Debug;
 
+use attentive_model::generation::{AtLimit, EarlyEnd};
+use attentive_text::special::EOS;
+
 pub use ngrams::NoRepeatedNgrams;
 
 use super::{LengthLimit, Request, SearchOptions};
@@ -49,9 +52,21 @@ impl<'a> Constraints<'a> {
     /// Within the prefix no other rule counts.
     pub fn apply(&self, length: usize, tokens: &[u32], log_probs: &mut [f32]) {
         if let Some(&token) = self.request.prefix.get(length) {
+            if length < self.request.free_prefix {
+                return prefix::force_free(token, log_probs);
+            }
             return prefix::force(token, log_probs);
         }
+        if self.options.at_limit == AtLimit::ForceEnd && length + 1 >= self.max_length() {
+            return prefix::force_free(EOS, log_probs);
+        }
+        if length < self.options.min_length && self.options.early_end == EarlyEnd::LeftOut {
+            suppressed::leave_out_end(log_probs);
+        }
         suppressed::suppress(length, self.options.min_length, log_probs);
+        for &token in &self.options.forbidden {
+            forbid(token, log_probs);
+        }
         if let Some(n) = self.options.no_repeat_ngram {
             NoRepeatedNgrams(n).apply(tokens, log_probs);
         }

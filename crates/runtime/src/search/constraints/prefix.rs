@@ -1,9 +1,18 @@
-//! The prefix: at its places only its own token may come, however improbable.
+//! Tokens that must come, however improbable: those of the prefix, and `</s>` at the length limit.
 
 /// Forbids all tokens but this one, whose log-probability becomes finite so that scores are.
 pub(super) fn force(token: u32, log_probs: &mut [f32]) {
     // NaN loses against any number.
     let log_prob = log_probs[token as usize].max(f32::MIN);
+    force_at(token, log_prob, log_probs);
+}
+
+/// Forbids all tokens but this one, which costs nothing.
+pub(super) fn force_free(token: u32, log_probs: &mut [f32]) {
+    force_at(token, 0.0, log_probs);
+}
+
+fn force_at(token: u32, log_prob: f32, log_probs: &mut [f32]) {
     log_probs.fill(f32::NEG_INFINITY);
     log_probs[token as usize] = log_prob;
 }

@@ -13,9 +13,37 @@ pub(super) fn suppress(length: usize, min_length: usize, log_probs: &mut [f32]) 
     }
 }
 
+/// Makes log-probabilities over all tokens but `</s>` of those over all.
+pub(super) fn leave_out_end(log_probs: &mut [f32]) {
+    let Some(end) = log_probs.get_mut(EOS as usize) else {
+        return;
+    };
+    let others = (-end.exp()).ln_1p();
+    *end = f32::NEG_INFINITY;
+    // Where `</s>` has all of the probability, nothing is left to share.
+    if others.is_finite() {
+        log_probs
+            .iter_mut()
+            .for_each(|log_prob| *log_prob -= others);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_probability_of_an_end_that_is_left_out_is_shared() {
+        let mut row = [0.1f32, 0.2, 0.3, 0.4].map(f32::ln);
+        leave_out_end(&mut row);
+        assert_eq!(row[EOS as usize], f32::NEG_INFINITY);
+        for (found, expected) in [(row[0], 0.125f32), (row[2], 0.375), (row[3], 0.5)] {
+            assert!((found.exp() - expected).abs() < 1e-6, "{row:?}");
+        }
+        let mut sure = [f32::NEG_INFINITY, 0.0, f32::NEG_INFINITY];
+        leave_out_end(&mut sure);
+        assert_eq!(sure, [f32::NEG_INFINITY; 3]);
+    }
 
     #[test]
     fn the_end_must_wait_for_the_least_length() {

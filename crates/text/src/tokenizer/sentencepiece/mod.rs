@@ -2,12 +2,14 @@
 //! does it.
 //!
 //! File -> `proto` -> `model_file`; text -> `normalizer` -> `unigram` or `bpe` -> pieces -> ids. The ids are
-//! ours: the special tokens first, then the other pieces in the order of the file. Models of other
-//! programs bring such files; BLEU's `spm` tokenizer counts their pieces.
+//! ours (`numbering`): the special tokens first, then the other pieces in the order of the file, or those of a
+//! vocabulary that comes beside the file. Models of other programs bring such files; BLEU's `spm`
+//! tokenizer counts their pieces.
 
 mod bpe;
 mod model_file;
 mod normalizer;
+mod numbering;
 mod proto;
 mod unigram;
 
@@ -20,10 +22,10 @@ use super::trie::Trie;
 use super::vocabulary::Vocabulary;
 use super::word_ids::WordCounter;
 use crate::error::{Result, TextError};
-use crate::special::{BOS, EOS, PAD, SPECIALS, UNK};
 use bpe::Bpe;
 use model_file::{Algorithm, ModelFile, PieceKind};
 use normalizer::{Normalizer, SPACE};
+use numbering::{Numbering, Origin};
 use unigram::Unigram;
 
 /// A SentencePiece model: cuts text into pieces and puts it together again.
@@ -32,13 +34,7 @@ pub struct SentencePiece {
     denormalizer: Option<Normalizer>,
     user_defined: Trie,
     segmenter: Segmenter,
-    vocabulary: Vocabulary,
-    /// What each of our ids stands for.
-    kinds: Vec<PieceKind>,
-    /// Our ids of the file's pieces.
-    ids: Vec<u32>,
-    /// The ids of the 256 bytes, for models that spell unknown text in bytes.
-    byte_ids: Option<Box<[u32]>>,
+    numbering: Numbering,
     unknown_surface: String,
     file: Box<[u8]>,
 }
@@ -69,48 +65,71 @@ impl SentencePiece {
         })
     }
 
+    /// A model whose pieces are looked up as strings in a vocabulary of another order and size, as that of
+    /// an OPUS-MT model; the error is a phrase that says what is wrong.
+    pub(super) fn with_vocabulary(
+        bytes: &[u8],
+        tokens: Vec<String>,
+    ) -> std::result::Result<Self, String> {
+        let file = ModelFile::parse(bytes)?;
+        let numbering = Numbering::of_vocabulary(&file, tokens)?;
+        Self::new(file, numbering, bytes)
+    }
+
     /// The text as pieces: what `encode(text, out_type=str)` gives in Python.
     ///
     /// A space is `▁`. Text that no piece covers comes as it is, or as bytes (`<0xE2>`) when the model has
     /// them.
     pub fn pieces(&self, text: &str) -> Vec<String> {
+        let (language, text) = self.numbering.language_token(text);
         let normalized = self.normalizer.normalize(text, &self.user_defined);
         let mut pieces: Vec<String> = Vec::new();
-        let mut after_unknown = false;
-        for (piece, known) in self.segment(&normalized) {
-            match pieces.last_mut() {
-                _ if !known && self.byte_ids.is_some() => {
-                    pieces.extend(piece.bytes().map(byte_piece));
-                }
-                Some(last) if !known && after_unknown => last.push_str(piece),
-                _ => pieces.push(piece.to_owned()),
+        pieces.extend(language.map(|id| self.vocabulary().shown(id).to_owned()));
+        self.each_piece(&normalized, |piece, known| {
+            if !known && self.numbering.has_bytes() {
+                pieces.extend(piece.bytes().map(byte_piece));
+            } else {
+                pieces.push(piece.to_owned());
             }
-            after_unknown = !known;
-        }
+        });
         pieces
     }
 
     /// The ids of the pieces. Text that spells a control piece is ordinary, mostly unknown text.
     pub fn encode(&self, text: &str) -> Vec<u32> {
+        let (language, text) = self.numbering.language_token(text);
         let normalized = self.normalizer.normalize(text, &self.user_defined);
         let mut ids = Vec::with_capacity(normalized.len() / 3);
-        let mut after_unknown = false;
-        for (piece, known) in self.segment(&normalized) {
-            match &self.byte_ids {
-                _ if known => ids.push(self.id_in_text(piece)),
-                Some(byte_ids) => ids.extend(piece.bytes().map(|byte| byte_ids[usize::from(byte)])),
-                None if after_unknown => {}
-                None => ids.push(UNK),
-            }
-            after_unknown = !known;
-        }
+        ids.extend(language);
+        self.each_piece(&normalized, |piece, known| {
+            self.numbering.push_ids(piece, known, &mut ids);
+        });
         ids
+    }
+
+    /// Each piece of normalized text, and whether it is known; of several unknown ones in a row, all at once.
+    fn each_piece<'t>(&self, normalized: &'t str, mut found: impl FnMut(&'t str, bool)) {
+        let (mut start, mut end) = (0, 0); // of the unknown text that was not given out yet
+        for (piece, known) in self.segment(normalized) {
+            if known {
+                if start < end {
+                    found(&normalized[start..end], false);
+                }
+                found(piece, true);
+                start = end + piece.len();
+            }
+            end += piece.len();
+        }
+        if start < end {
+            found(&normalized[start..end], false);
+        }
     }
 
     /// The text of the ids: what `decode` gives in Python.
     ///
     /// Control pieces are dropped; unknown text, and ids beyond the vocabulary, are what the file says
-    /// that they look like, usually ` ⁇ `. Bytes that are no character are `\u{fffd}`.
+    /// that they look like, usually ` ⁇ `. Bytes that are no character are `\u{fffd}`. With a vocabulary
+    /// of its own, spaces at both ends are dropped, as the Marian tokenizer of `transformers` does.
     pub fn decode(&self, ids: &[u32]) -> String {
         let (mut text, mut bytes) = (String::new(), Vec::new());
         self.each_surface(ids, |surface| match surface {
@@ -125,9 +144,12 @@ impl SentencePiece {
             }
         });
         push_bytes(&mut text, &mut bytes);
-        match &self.denormalizer {
-            Some(denormalizer) => denormalizer.normalize(&text, &Trie::default()),
-            None => text,
+        if let Some(denormalizer) = &self.denormalizer {
+            text = denormalizer.normalize(&text, &Trie::default());
+        }
+        match self.numbering.origin() {
+            Origin::File => text,
+            Origin::Vocabulary => text.trim().to_owned(),
         }
     }
 
@@ -157,12 +179,12 @@ impl SentencePiece {
         // The space that stands for the beginning of the text, not for a space, is yet to come.
         let mut at_start = self.normalizer.strips_first_space();
         for &id in ids {
-            let surface = match self.kinds.get(id as usize) {
-                Some(PieceKind::Byte(byte)) => Surface::Byte(*byte),
+            let surface = match self.numbering.kind(id) {
+                Some(PieceKind::Byte(byte)) => Surface::Byte(byte),
                 Some(PieceKind::Control) => Surface::Piece(""),
                 None | Some(PieceKind::Unknown) => Surface::Unknown,
                 Some(_) => {
-                    let piece = self.vocabulary.shown(id);
+                    let piece = self.vocabulary().shown(id);
                     let stripped = piece.strip_prefix(SPACE).filter(|_| at_start);
                     // Of several spaces all are extra, or all but the first are text.
                     at_start &= stripped.is_none() || self.normalizer.removes_extra_spaces();
@@ -181,7 +203,7 @@ impl SentencePiece {
     /// Our ids of the file's pieces, in the file's order: what turns the rows of a model that was trained
     /// with the file's ids into the rows of ours.
     pub fn ids(&self) -> &[u32] {
-        &self.ids
+        self.numbering.ids()
     }
 
     /// The BLAKE3 hash of the file, which names it when scores are published.
@@ -194,13 +216,26 @@ impl SentencePiece {
         &self.file
     }
 
+    /// Whether a vocabulary came beside the file.
+    pub(super) fn has_own_vocabulary(&self) -> bool {
+        self.numbering.origin() == Origin::Vocabulary
+    }
+
     pub(super) fn vocabulary(&self) -> &Vocabulary {
-        &self.vocabulary
+        self.numbering.vocabulary()
     }
 
     fn parse(bytes: &[u8]) -> std::result::Result<Self, String> {
         let file = ModelFile::parse(bytes)?;
-        let (vocabulary, kinds, ids) = numbered(&file)?;
+        let numbering = Numbering::of_file(&file)?;
+        Self::new(file, numbering, bytes)
+    }
+
+    fn new(
+        file: ModelFile,
+        numbering: Numbering,
+        bytes: &[u8],
+    ) -> std::result::Result<Self, String> {
         let of_kind = |accepts: fn(PieceKind) -> bool| {
             let numbered = file.pieces.iter().zip(0..);
             numbered
@@ -220,22 +255,13 @@ impl SentencePiece {
             Algorithm::Word => Segmenter::Word(known()),
             Algorithm::Char => Segmenter::Char(known()),
         };
-        let byte_id = |byte| {
-            let piece = byte_piece(byte);
-            let id = vocabulary.id(&piece);
-            id.ok_or_else(|| format!("it has no piece {piece}"))
-        };
-        let byte_ids = || (0..=255).map(byte_id).collect();
         Ok(Self {
             user_defined: Trie::new(of_kind(|kind| kind == PieceKind::UserDefined)),
-            byte_ids: file.byte_fallback.then(byte_ids).transpose()?,
             segmenter,
             normalizer: Normalizer::new(file.normalizer)?,
             denormalizer: file.denormalizer.map(Normalizer::new).transpose()?,
             unknown_surface: file.unknown_surface,
-            vocabulary,
-            kinds,
-            ids,
+            numbering,
             file: bytes.into(),
         })
     }
@@ -253,14 +279,6 @@ impl SentencePiece {
                 .collect(),
         }
     }
-
-    fn id_in_text(&self, piece: &str) -> u32 {
-        let id = self.vocabulary.id_in_text(piece);
-        match self.kinds[id as usize] {
-            PieceKind::Control => UNK,
-            _ => id,
-        }
-    }
 }
 
 /// What an id adds to a text.
@@ -275,31 +293,6 @@ enum Surface<'a> {
 /// A character of a piece as it stands in a text.
 fn spaced(char: char) -> char {
     if char == SPACE { ' ' } else { char }
-}
-
-/// Our vocabulary, what each of our ids stands for, and our ids of the file's pieces.
-fn numbered(
-    file: &ModelFile,
-) -> std::result::Result<(Vocabulary, Vec<PieceKind>, Vec<u32>), String> {
-    let mut tokens: Vec<String> = SPECIALS.map(str::to_owned).into();
-    let mut kinds = vec![PieceKind::Control; SPECIALS.len()];
-    kinds[UNK as usize] = PieceKind::Unknown;
-    let mut ids = Vec::with_capacity(file.pieces.len());
-    for piece in &file.pieces {
-        let special = match piece.kind {
-            PieceKind::Unknown => Some(UNK),
-            PieceKind::Control if piece.text == file.bos => Some(BOS),
-            PieceKind::Control if piece.text == file.eos => Some(EOS),
-            PieceKind::Control if piece.text == file.pad => Some(PAD),
-            _ => None,
-        };
-        ids.push(special.unwrap_or(tokens.len() as u32));
-        if special.is_none() {
-            tokens.push(piece.text.clone());
-            kinds.push(piece.kind);
-        }
-    }
-    Ok((Vocabulary::new(tokens)?, kinds, ids))
 }
 
 /// How a byte is spelled in the vocabulary.
@@ -319,7 +312,7 @@ fn push_bytes(text: &mut String, bytes: &mut Vec<u8>) {
 impl fmt::Debug for SentencePiece {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SentencePiece")
-            .field("pieces", &self.ids.len())
+            .field("pieces", &self.ids().len())
             .field("fingerprint", &self.fingerprint())
             .finish()
     }

@@ -1,0 +1,149 @@
+//! Connections: accepted while there is room, served with timeouts, and ended in order.
+//!
+//! To drain is to accept no more, to answer what has come, and to tell each client with its answer that the connection
+//! ends. A connection on which nothing happens is closed a moment later, so that a request that was on its way still
+//! gets its answer, even if that is a refusal.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use super::timed::Timed;
+use crate::app::App;
+
+/// Serves until `stop` turns true, then drains.
+pub async fn serve(
+    app: Arc<App>,
+    router: Router,
+    listener: TcpListener,
+    mut stop: watch::Receiver<bool>,
+) {
+    let (close, closing) = watch::channel(false);
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => admit(&app, &router, stream, &closing, &mut connections),
+                // Out of file descriptors, for example: some connection will end.
+                Err(_) => sleep(Duration::from_millis(20)).await,
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+    app.drain();
+    refuse_new(&listener);
+    // What the system has accepted for us is ours to answer.
+    while let Ok(Ok((stream, _))) = timeout(Duration::from_millis(5), listener.accept()).await {
+        admit(&app, &router, stream, &closing, &mut connections);
+    }
+    drop(listener);
+    let ended = async {
+        let idle = sleep(IDLE_TIME);
+        tokio::pin!(idle);
+        loop {
+            tokio::select! {
+                () = &mut idle, if !*closing.borrow() => { let _ = close.send(true); }
+                next = connections.join_next() => if next.is_none() { return },
+            }
+        }
+    };
+    let _ = timeout(app.options.limits.drain_time, ended).await;
+}
+
+/// How long a connection on which nothing happens stays open when the server drains.
+const IDLE_TIME: Duration = Duration::from_millis(1000);
+
+/// From now on the system completes no new connection to this socket. Without that, one might be completed between the
+/// last `accept` and the end of the socket, and be lost with a request in it.
+#[cfg(target_os = "linux")]
+fn refuse_new(listener: &TcpListener) {
+    use std::os::fd::AsRawFd;
+    // A packet filter of one instruction: return 0, which drops every packet.
+    let mut drop_all = libc::sock_filter {
+        code: (libc::BPF_RET | libc::BPF_K) as u16,
+        jt: 0,
+        jf: 0,
+        k: 0,
+    };
+    let program = libc::sock_fprog {
+        len: 1,
+        filter: &raw mut drop_all,
+    };
+    // SAFETY: the kernel copies the program, and both pointers are to values that live until then.
+    unsafe {
+        libc::setsockopt(
+            listener.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            (&raw const program).cast(),
+            size_of::<libc::sock_fprog>() as libc::socklen_t,
+        );
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn refuse_new(_: &TcpListener) {}
+
+/// Serves a connection, or says that there are too many.
+fn admit(
+    app: &Arc<App>,
+    router: &Router,
+    stream: TcpStream,
+    closing: &watch::Receiver<bool>,
+    connections: &mut JoinSet<()>,
+) {
+    if connections.len() >= app.options.limits.connections {
+        // Whoever cannot take these few bytes at once does without.
+        connections.spawn(async move {
+            let mut stream = stream;
+            let _ = timeout(Duration::from_millis(100), stream.write_all(TOO_MANY)).await;
+        });
+        return;
+    }
+    let (app, router, closing) = (Arc::clone(app), router.clone(), closing.clone());
+    connections.spawn(async move { connection(app, router, stream, closing).await });
+}
+
+const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 2\r\nconnection: close\r\n\
+    content-type: application/json\r\ncontent-length: 33\r\n\r\n{\"error\": \"too many connections\"}";
+
+async fn connection(
+    app: Arc<App>,
+    router: Router,
+    stream: TcpStream,
+    mut closing: watch::Receiver<bool>,
+) {
+    let _connection = app.metrics.connection_opened();
+    let _ = stream.set_nodelay(true);
+    let limits = &app.options.limits;
+    let stream = TokioIo::new(Timed::new(stream, limits.body_time));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_time)
+        .max_headers(100)
+        .max_buf_size(64 << 10)
+        .serve_connection(stream, TowerToHyperService::new(router));
+    tokio::pin!(connection);
+    let closes = async {
+        let _ = closing.wait_for(|closing| *closing).await;
+    };
+    tokio::select! {
+        // First what has arrived, so that a request is never taken for nothing.
+        biased;
+        _ = &mut connection => return,
+        () = closes => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = connection.await;
+}
