@@ -102,6 +102,12 @@ impl Metrics {
         *requests.entry((endpoint.to_owned(), status)).or_default() += 1;
     }
 
+    /// How many requests have had their answer.
+    pub fn requests_ended(&self) -> u64 {
+        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        requests.values().sum()
+    }
+
     /// A sentence joins a batch.
     pub fn sentence_begun(&self, source_tokens: usize) {
         self.sentences.fetch_add(1, Relaxed);

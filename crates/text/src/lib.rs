@@ -34,6 +34,7 @@ pub mod keep;
 pub mod language;
 pub mod lexicon;
 pub mod lines;
+pub mod markup;
 pub mod parallel;
 pub mod sentences;
 pub mod special;

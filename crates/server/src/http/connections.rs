@@ -64,21 +64,32 @@ pub async fn serve(
 /// How long a connection on which nothing happens stays open when the server drains.
 const IDLE_TIME: Duration = Duration::from_millis(1000);
 
-/// From now on the system completes no new connection to this socket. Without that, one might be completed between the
-/// last `accept` and the end of the socket, and be lost with a request in it.
+/// From now on the system begins no new connection to this socket, and completes those that have begun. Without that,
+/// one might be completed between the last `accept` and the end of the socket, and be lost with a request in it.
 #[cfg(target_os = "linux")]
 fn refuse_new(listener: &TcpListener) {
+    use libc::{BPF_ABS, BPF_ALU, BPF_AND, BPF_B, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET};
     use std::os::fd::AsRawFd;
-    // A packet filter of one instruction: return 0, which drops every packet.
-    let mut drop_all = libc::sock_filter {
-        code: (libc::BPF_RET | libc::BPF_K) as u16,
-        jt: 0,
-        jf: 0,
-        k: 0,
+    const FLAGS: u32 = 13; // their place in the TCP header, where the filter's data begin
+    const SYN: u32 = 0x02;
+    const ACK: u32 = 0x10;
+    let step = |code: u32, jt, jf, k| libc::sock_filter {
+        code: code as u16,
+        jt,
+        jf,
+        k,
     };
+    // A packet filter that drops a connection's first packet (SYN without ACK) and lets all others pass.
+    let mut steps = [
+        step(BPF_LD | BPF_B | BPF_ABS, 0, 0, FLAGS),
+        step(BPF_ALU | BPF_AND | BPF_K, 0, 0, SYN | ACK),
+        step(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYN),
+        step(BPF_RET | BPF_K, 0, 0, 0),
+        step(BPF_RET | BPF_K, 0, 0, u32::MAX),
+    ];
     let program = libc::sock_fprog {
-        len: 1,
-        filter: &raw mut drop_all,
+        len: steps.len() as u16,
+        filter: steps.as_mut_ptr(),
     };
     // SAFETY: the kernel copies the program, and both pointers are to values that live until then.
     unsafe {
