@@ -2,6 +2,11 @@
 
 use attentive_text::language;
 
+/// Stands for the language that a model reads, if nobody said which.
+pub const UNKNOWN_SOURCE: &str = "x-source";
+/// Stands for the language that a model writes, if nobody said which.
+pub const UNKNOWN_TARGET: &str = "x-target";
+
 /// The code as it is compared: `EN_us` is `en-us`.
 pub fn normalized(code: &str) -> String {
     code.trim().to_lowercase().replace('_', "-")
@@ -17,6 +22,8 @@ pub fn name(code: &str) -> String {
     match normalized(code).as_str() {
         "zh-hans" => "Chinese (simplified)".to_owned(),
         "zh-hant" => "Chinese (traditional)".to_owned(),
+        UNKNOWN_SOURCE => "Source".to_owned(),
+        UNKNOWN_TARGET => "Target".to_owned(),
         code => language::name(base(code)).map_or_else(|| code.to_owned(), str::to_owned),
     }
 }
