@@ -17,6 +17,12 @@ pub fn base(code: &str) -> &str {
     code.split(['-', '_']).next().unwrap_or(code)
 }
 
+/// Whether words are written with spaces between them.
+pub fn has_spaces(code: &str) -> bool {
+    let code = normalized(code);
+    !["zh", "ja", "th", "lo", "km", "my", "yue", "bo"].contains(&base(&code))
+}
+
 /// The English name of a language; its code if it is not known.
 pub fn name(code: &str) -> String {
     match normalized(code).as_str() {

@@ -95,7 +95,11 @@ impl Server {
             }
         };
         let router = router(&self.app);
-        let watching = self.app.run.as_ref().map(|_| tokio::spawn(run::watch(Arc::clone(&self.app))));
+        let watching = self
+            .app
+            .run
+            .as_ref()
+            .map(|_| tokio::spawn(run::watch(Arc::clone(&self.app))));
         let serve = http::connections::serve(self.app, router, self.listener, stop);
         let ended = tokio::select! {
             failed = loaded => failed,

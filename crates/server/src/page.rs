@@ -91,7 +91,9 @@ mod tests {
             let texts = page.html.split_once("const TEXTS = {").expect("texts").1;
             let texts = texts.split_once("\n};").expect("an end").0;
             let keys = |language: &str| {
-                let own = texts.split_once(&format!("\n  {language}: {{")).expect("it");
+                let own = texts
+                    .split_once(&format!("\n  {language}: {{"))
+                    .expect("it");
                 let own = own.1.split_once("\n  },").expect("an end").0;
                 let mut keys: Vec<String> = Vec::new();
                 for (place, _) in own.match_indices(": \"") {

@@ -311,8 +311,14 @@ mod tests {
         let message = WatchedRun::parse(&path).expect_err("no run").to_string();
         assert!(message.contains("no training run"), "{message}");
         for (recipe, languages) in [
-            ("[data]\nsrc = [\"train.de.gz\"]\ntgt = [\"train.en\"]\n", ("de", "en")),
-            ("[data.synthetic]\ntask = \"reverse\"\n", (UNKNOWN_SOURCE, UNKNOWN_TARGET)),
+            (
+                "[data]\nsrc = [\"train.de.gz\"]\ntgt = [\"train.en\"]\n",
+                ("de", "en"),
+            ),
+            (
+                "[data.synthetic]\ntask = \"reverse\"\n",
+                (UNKNOWN_SOURCE, UNKNOWN_TARGET),
+            ),
         ] {
             fs::write(folder.path().join("recipe.toml"), recipe).expect("written");
             let run = WatchedRun::parse(&path).expect("a run");

@@ -218,7 +218,10 @@ mod tests {
         }
         let list = checkpoints.list();
         assert_eq!(list[1]["step"], 20);
-        assert_eq!((&list[0]["attention"], &list[1]["attention"]), (&json!(true), &json!(false)));
+        assert_eq!(
+            (&list[0]["attention"], &list[1]["attention"]),
+            (&json!(true), &json!(false))
+        );
     }
 
     #[cfg(unix)]

@@ -135,8 +135,10 @@ mod tests {
         log.read_on();
         assert_eq!(log.lines(), [step(1).trim_end()]);
         assert!(log.samples().is_empty());
-        file.write_all(b"idation\",\"samples\":[{\"source\":\"a\",\"reference\":\"b\",\"output\":\"c\"}]}\n")
-            .unwrap();
+        file.write_all(
+            b"idation\",\"samples\":[{\"source\":\"a\",\"reference\":\"b\",\"output\":\"c\"}]}\n",
+        )
+        .unwrap();
         log.read_on();
         log.read_on();
         assert_eq!(log.lines().len(), 2);

@@ -52,8 +52,14 @@ fn typing_is_translated_after_a_pause_and_late_answers_are_dropped() {
     }
     visit.settled();
     let asked = visit.ask("window.asked");
-    assert_eq!(asked.as_array().and_then(|all| all.last()), Some(&json!("Guten Morgen!")));
-    assert!(asked.as_array().is_some_and(|all| all.len() < 13), "{asked}");
+    assert_eq!(
+        asked.as_array().and_then(|all| all.last()),
+        Some(&json!("Guten Morgen!"))
+    );
+    assert!(
+        asked.as_array().is_some_and(|all| all.len() < 13),
+        "{asked}"
+    );
     assert_eq!(visit.output(), translation(&visit, "Guten Morgen!"));
     // The first answer comes after the second, and is not shown.
     visit.ask("window.asked = [], window.hold = 1, input.select()");
@@ -93,28 +99,51 @@ fn languages_are_detected_chosen_swapped_and_kept_in_the_address() {
     assert_eq!(english, translation(&visit, TEXT));
     let option = "document.getElementById('source').selectedOptions[0].text";
     assert_eq!(visit.ask(option), "German (detected)");
-    assert_eq!(visit.ask("[input.lang, output.lang, input.dir, output.dir]"), json!(["de", "en", "ltr", "ltr"]));
+    assert_eq!(
+        visit.ask("[input.lang, output.lang, input.dir, output.dir]"),
+        json!(["de", "en", "ltr", "ltr"])
+    );
     let address = visit.ask("decodeURIComponent(location.hash)");
     assert_eq!(address, format!("#auto/en/{TEXT}"));
-    assert_eq!(visit.ask("location.search + history.length"), "2", "nothing is added to the history");
+    assert_eq!(
+        visit.ask("location.search + history.length"),
+        "2",
+        "nothing is added to the history"
+    );
     // Swapping uses the language that was detected.
     visit.browser.click("#swap");
     visit.settled();
-    assert_eq!(visit.ask("[state.source, state.target, input.value]"), json!(["en", "de", english]));
+    assert_eq!(
+        visit.ask("[state.source, state.target, input.value]"),
+        json!(["en", "de", english])
+    );
     let german = visit.output();
     assert_eq!(german, translation(&visit, &english));
     // Somebody writes German to be translated into German: the other language is meant.
     visit.ask("document.getElementById('source').value = 'auto', document.getElementById('source').dispatchEvent(new Event('change'))");
     visit.translate("Der Hund schläft im Garten.");
-    assert_eq!(visit.ask("[state.source, state.target, state.detected.language]"), json!(["auto", "en", "de"]));
+    assert_eq!(
+        visit.ask("[state.source, state.target, state.detected.language]"),
+        json!(["auto", "en", "de"])
+    );
     // An address says everything.
     visit.ask("location.hash = '#en/de/' + encodeURIComponent('A dog sleeps. 100 % / fine')");
-    visit.browser.wait("input.value === 'A dog sleeps. 100 % / fine'");
+    visit
+        .browser
+        .wait("input.value === 'A dog sleeps. 100 % / fine'");
     visit.settled();
-    assert_eq!(visit.output(), translation(&visit, "A dog sleeps. 100 % / fine"));
+    assert_eq!(
+        visit.output(),
+        translation(&visit, "A dog sleeps. 100 % / fine")
+    );
     visit.browser.click("#clear");
-    visit.browser.wait("state.answer === null && output.querySelectorAll('.w').length === 0");
-    assert_eq!(visit.ask("document.activeElement.id + location.hash"), "input#en/de/");
+    visit
+        .browser
+        .wait("state.answer === null && output.querySelectorAll('.w').length === 0");
+    assert_eq!(
+        visit.ask("document.activeElement.id + location.hash"),
+        "input#en/de/"
+    );
     visit.no_errors();
 }
 
@@ -125,15 +154,36 @@ fn words_light_up_with_those_they_came_from_and_the_other_way_round() {
     };
     let text = format!("Guten Morgen!\n{TEXT}");
     visit.translate(&text);
-    assert_eq!(visit.ask("mirror.textContent.trimEnd() === input.value"), true);
-    let answer = api(&visit, "/v1/translate", &json!({"text": text, "alignments": true}));
-    let sentences = answer["translations"][0]["sentences"].as_array().expect("some").clone();
-    let number = sentences.iter().position(|one| one["source"] == TEXT).expect("it");
-    let links = sentences[number]["alignment"].as_array().expect("links").clone();
+    assert_eq!(
+        visit.ask("mirror.textContent.trimEnd() === input.value"),
+        true
+    );
+    let answer = api(
+        &visit,
+        "/v1/translate",
+        &json!({"text": text, "alignments": true}),
+    );
+    let sentences = answer["translations"][0]["sentences"]
+        .as_array()
+        .expect("some")
+        .clone();
+    let number = sentences
+        .iter()
+        .position(|one| one["source"] == TEXT)
+        .expect("it");
+    let links = sentences[number]["alignment"]
+        .as_array()
+        .expect("links")
+        .clone();
     let words: Vec<&str> = TEXT.split_whitespace().collect();
-    let target = sentences[number]["translation"].as_str().expect("a text").to_owned();
+    let target = sentences[number]["translation"]
+        .as_str()
+        .expect("a text")
+        .to_owned();
     for (column, word) in target.split_whitespace().enumerate() {
-        visit.browser.hover(&format!(".w[data-word='{number}-{column}']"));
+        visit
+            .browser
+            .hover(&format!(".w[data-word='{number}-{column}']"));
         let mut expected: Vec<usize> = links
             .iter()
             .filter(|link| link[1] == json!(column))
@@ -141,7 +191,8 @@ fn words_light_up_with_those_they_came_from_and_the_other_way_round() {
             .collect();
         expected.sort_unstable();
         let expected: Vec<&str> = expected.into_iter().map(|place| words[place]).collect();
-        let lit = visit.ask("Array.from(mirror.querySelectorAll('.lit'), (one) => one.textContent)");
+        let lit =
+            visit.ask("Array.from(mirror.querySelectorAll('.lit'), (one) => one.textContent)");
         assert_eq!(lit, json!(expected), "{word}");
         let readout = visit.browser.text("#readout");
         assert!(readout.starts_with(&format!("“{word}”")), "{readout}");
@@ -151,8 +202,14 @@ fn words_light_up_with_those_they_came_from_and_the_other_way_round() {
     let same = "(() => { const [a, b] = [mirror, input].map((one) => one.getBoundingClientRect());
         return [a.x - b.x, a.y - b.y, a.width - b.width].every((apart) => Math.abs(apart) < 1); })()";
     assert_eq!(visit.ask(same), true);
-    let (place, word) = words.iter().enumerate().find(|(_, word)| **word == "Männer").expect("it");
-    visit.browser.hover(&format!("[data-from='{number}-{place}']"));
+    let (place, word) = words
+        .iter()
+        .enumerate()
+        .find(|(_, word)| **word == "Männer")
+        .expect("it");
+    visit
+        .browser
+        .hover(&format!("[data-from='{number}-{place}']"));
     let lit = "Array.from(output.querySelectorAll('.lit'), (one) => one.textContent)";
     let found = visit.ask(lit);
     assert_eq!(found, json!(["men"]), "{word}");
@@ -172,11 +229,14 @@ fn alternatives_for_a_word_are_the_models_and_the_rest_follows_from_the_choice()
     let words: Vec<&str> = before.split(' ').collect();
     let prefix = words[..3].join(" ");
     visit.browser.click(".w[data-word='0-3']");
-    visit.browser.wait("document.querySelectorAll('#choices li').length > 1");
+    visit
+        .browser
+        .wait("document.querySelectorAll('#choices li').length > 1");
     let body = json!({"text": TEXT, "source": "de", "target": "en", "prefix": prefix, "top": 8});
     let expected = api(&visit, "/v1/alternatives", &body);
     let expected = expected["alternatives"].as_array().expect("some").clone();
-    let shown = visit.ask("Array.from(document.querySelectorAll('#choices .word'), (one) => one.textContent)");
+    let shown = visit
+        .ask("Array.from(document.querySelectorAll('#choices .word'), (one) => one.textContent)");
     let named: Vec<Value> = expected.iter().map(|one| one["word"].clone()).collect();
     assert_eq!(shown, json!(named));
     let share = visit.browser.text("#choices .share");
@@ -184,7 +244,10 @@ fn alternatives_for_a_word_are_the_models_and_the_rest_follows_from_the_choice()
     let written: f64 = share.trim_end_matches('%').parse().expect("a number");
     assert!((written - percent).abs() <= 0.5, "{share} {percent}");
     // The word that is there has a mark and the focus, arrows move, Escape leaves everything as it was.
-    assert_eq!(visit.ask("document.activeElement.querySelector('.word').textContent"), words[3]);
+    assert_eq!(
+        visit.ask("document.activeElement.querySelector('.word').textContent"),
+        words[3]
+    );
     assert_accessible(&mut visit.browser, "alternatives");
     keep(&mut visit.browser, "page-alternatives");
     visit.browser.press("Escape");
@@ -195,8 +258,13 @@ fn alternatives_for_a_word_are_the_models_and_the_rest_follows_from_the_choice()
     visit.browser.press("ArrowLeft");
     visit.browser.press("ArrowRight");
     visit.browser.press("Enter");
-    visit.browser.wait("document.activeElement.getAttribute('role') === 'option'");
-    let other = named.iter().position(|word| word != words[3]).expect("another");
+    visit
+        .browser
+        .wait("document.activeElement.getAttribute('role') === 'option'");
+    let other = named
+        .iter()
+        .position(|word| word != words[3])
+        .expect("another");
     visit.browser.press("Home");
     for _ in 0..other {
         visit.browser.press("ArrowDown");
@@ -204,11 +272,15 @@ fn alternatives_for_a_word_are_the_models_and_the_rest_follows_from_the_choice()
     visit.browser.press("Enter");
     let word = named[other].as_str().expect("a word");
     let fixed = format!("{prefix} {word}");
-    visit.browser.wait(&format!("output.textContent.startsWith({fixed:?})"));
+    visit
+        .browser
+        .wait(&format!("output.textContent.startsWith({fixed:?})"));
     let body = json!({"text": TEXT, "source": "de", "target": "en", "prefix": fixed});
     let follows = api(&visit, "/v1/translate", &body)["translations"][0]["text"].clone();
     assert_eq!(visit.output(), follows.as_str().expect("a text"));
-    visit.browser.wait("document.activeElement.dataset.word === '0-3'");
+    visit
+        .browser
+        .wait("document.activeElement.dataset.word === '0-3'");
     assert!(visit.browser.text("#status").contains(word), "it is told");
     // The choice stays while the text goes on, and can be taken back.
     let chosen = visit.output();
@@ -217,7 +289,9 @@ fn alternatives_for_a_word_are_the_models_and_the_rest_follows_from_the_choice()
     visit.settled();
     assert!(visit.output().starts_with(&chosen), "{}", visit.output());
     visit.browser.click("#undo");
-    visit.browser.wait(&format!("output.textContent.startsWith({before:?})"));
+    visit
+        .browser
+        .wait(&format!("output.textContent.startsWith({before:?})"));
     visit.no_errors();
 }
 
@@ -228,7 +302,10 @@ fn confidence_is_a_number_at_each_word_and_look_inside_shows_this_very_sentence(
     };
     visit.translate(&format!("Guten Morgen! {TEXT}"));
     let plain = visit.output();
-    assert_eq!(visit.ask("document.querySelectorAll('[data-sure]').length"), 0);
+    assert_eq!(
+        visit.ask("document.querySelectorAll('[data-sure]').length"),
+        0
+    );
     visit.browser.click("#confidence");
     visit.browser.wait("document.querySelectorAll('#output [data-sure]').length === document.querySelectorAll('#output .w').length");
     assert_eq!(visit.output(), plain, "numbers are no part of the text");
@@ -236,21 +313,40 @@ fn confidence_is_a_number_at_each_word_and_look_inside_shows_this_very_sentence(
     let answer = api(&visit, "/v1/translate", &body);
     let sentence = &answer["translations"][0]["sentences"][0];
     // The first word of this sentence: its tokens begin before it ends.
-    let first = sentence["translation"].as_str().expect("a text").split(' ').next().expect("a word");
+    let first = sentence["translation"]
+        .as_str()
+        .expect("a text")
+        .split(' ')
+        .next()
+        .expect("a word");
     let end = first.chars().count() as u64;
     let tokens = sentence["tokens"].as_array().expect("tokens").iter();
-    let own = tokens.filter(|token| token["start"].as_u64() < Some(end) && token["end"].as_u64() > token["start"].as_u64());
-    let sum: f64 = own.map(|token| token["logprob"].as_f64().expect("a number")).sum();
+    let own = tokens.filter(|token| {
+        token["start"].as_u64() < Some(end) && token["end"].as_u64() > token["start"].as_u64()
+    });
+    let sum: f64 = own
+        .map(|token| token["logprob"].as_f64().expect("a number"))
+        .sum();
     let shown = visit.ask("Number(document.querySelector('.w[data-word^=\"1-\"]').dataset.sure)");
-    assert!((shown.as_f64().expect("a number") - sum.exp() * 100.0).abs() <= 0.51, "{shown} {sum}");
+    assert!(
+        (shown.as_f64().expect("a number") - sum.exp() * 100.0).abs() <= 0.51,
+        "{shown} {sum}"
+    );
     // Not by color alone: a number, and a line below words that are not sure.
     let drawn = "getComputedStyle(document.querySelector('.w[data-sure]'), '::after').content";
-    assert!(visit.ask(drawn).as_str().is_some_and(|text| text.chars().any(|c| c.is_ascii_digit())));
+    assert!(
+        visit
+            .ask(drawn)
+            .as_str()
+            .is_some_and(|text| text.chars().any(|c| c.is_ascii_digit()))
+    );
     assert_accessible(&mut visit.browser, "confidence");
     keep(&mut visit.browser, "page-confidence");
     // The explorer shows the sentence of the word that has the focus.
     visit.ask("document.querySelector('.w[data-word=\"1-2\"]').click()");
-    visit.browser.wait("!document.getElementById('menu').hidden");
+    visit
+        .browser
+        .wait("!document.getElementById('menu').hidden");
     visit.browser.click("#menu-look");
     assert_eq!(visit.ask("document.getElementById('inside').open"), true);
     let began = std::time::Instant::now();
@@ -261,16 +357,26 @@ fn confidence_is_a_number_at_each_word_and_look_inside_shows_this_very_sentence(
         if let Some(Value::String(text)) = found {
             break text;
         }
-        assert!(began.elapsed() < attentive_browser::PATIENCE, "the explorer does not load");
+        assert!(
+            began.elapsed() < attentive_browser::PATIENCE,
+            "the explorer does not load"
+        );
         std::thread::sleep(std::time::Duration::from_millis(50));
     };
     let translated = sentence["translation"].as_str().expect("a text");
     assert_eq!(text, format!("{TEXT}|{translated}"));
     let origin = visit.browser.ask_frame("/v1/attention", "self.origin");
-    assert_eq!(origin, Some(json!("null")), "the explorer has no rights of this page");
+    assert_eq!(
+        origin,
+        Some(json!("null")),
+        "the explorer has no rights of this page"
+    );
     keep(&mut visit.browser, "page-inside");
     visit.browser.click("#inside-close");
-    assert_eq!(visit.ask("document.getElementById('inside').open + document.activeElement.dataset.word"), "false1-2");
+    assert_eq!(
+        visit.ask("document.getElementById('inside').open + document.activeElement.dataset.word"),
+        "false1-2"
+    );
     visit.no_errors();
 }
 
@@ -284,7 +390,9 @@ fn documents_are_sent_or_dropped_and_come_back_as_files() {
     std::fs::write(&file, TEXT).expect("written");
     let downloads = visit.browser.downloads();
     visit.browser.choose_file("#file", &file);
-    visit.browser.wait("!document.getElementById('document-link').hidden");
+    visit
+        .browser
+        .wait("!document.getElementById('document-link').hidden");
     assert!(visit.browser.text("#document-text").contains("letter.txt"));
     let expected = translation(&visit, TEXT);
     fetched(&mut visit, &downloads.join("letter_en.txt"), &expected);
@@ -300,9 +408,16 @@ fn documents_are_sent_or_dropped_and_come_back_as_files() {
     fetched(&mut visit, &downloads.join("note_en.txt"), &expected);
     // What cannot be translated is said at once, what was called off leaves nothing.
     visit.ask("send(new File(['x'], 'picture.png'))");
-    assert!(visit.browser.text("#alert").contains("picture.png"), "{}", visit.browser.text("#alert"));
+    assert!(
+        visit.browser.text("#alert").contains("picture.png"),
+        "{}",
+        visit.browser.text("#alert")
+    );
     visit.ask("send(new File(['Guten Tag.'], 'gone.txt')), sending.abort()");
-    assert_eq!(visit.ask("document.getElementById('document').hidden"), true);
+    assert_eq!(
+        visit.ask("document.getElementById('document').hidden"),
+        true
+    );
     visit.no_errors();
 }
 
@@ -310,7 +425,11 @@ fn fetched(visit: &mut Visit, file: &std::path::Path, expected: &str) {
     visit.browser.click("#document-link");
     let began = std::time::Instant::now();
     while std::fs::read_to_string(file).ok().as_deref() != Some(expected) {
-        assert!(began.elapsed() < attentive_browser::PATIENCE, "{} is not {expected}", file.display());
+        assert!(
+            began.elapsed() < attentive_browser::PATIENCE,
+            "{} is not {expected}",
+            file.display()
+        );
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
 }
@@ -320,30 +439,49 @@ fn the_page_suits_phones_the_dark_keyboards_screen_readers_and_three_languages()
     let Some(mut visit) = visit("looks") else {
         return;
     };
-    visit.browser.allow_clipboard(&format!("http://{}", visit.server.address));
+    visit
+        .browser
+        .allow_clipboard(&format!("http://{}", visit.server.address));
     assert_accessible(&mut visit.browser, "empty");
     // A screen reader hears each answer once.
     visit.ask("window.heard = [], new MutationObserver(() => window.heard.push(document.getElementById('status').textContent))
         .observe(document.getElementById('status'), { childList: true, characterData: true, subtree: true }), 0");
     visit.translate(TEXT);
     let english = visit.output();
-    assert_eq!(visit.ask("window.heard"), json!([format!("Translation: {english}")]));
+    assert_eq!(
+        visit.ask("window.heard"),
+        json!([format!("Translation: {english}")])
+    );
     visit.browser.click("#copy");
-    visit.browser.wait("document.getElementById('copy-text').textContent === 'Copied'");
+    visit
+        .browser
+        .wait("document.getElementById('copy-text').textContent === 'Copied'");
     assert_eq!(visit.ask("navigator.clipboard.readText()"), english);
     // One stop for all words: from the text to the words, and on.
     visit.ask("input.focus()");
     let stops = visit_stops(&mut visit);
     let words = stops.iter().filter(|stop| stop.starts_with("word")).count();
     assert_eq!(words, 1, "{stops:?}");
-    assert!(stops.contains(&"copy".to_owned()) && stops.contains(&"upload".to_owned()), "{stops:?}");
+    assert!(
+        stops.contains(&"copy".to_owned()) && stops.contains(&"upload".to_owned()),
+        "{stops:?}"
+    );
     // Arrows go from word to word, also to another line.
     visit.ask("document.querySelector('.w[tabindex=\"0\"]').focus()");
     visit.browser.press("End");
-    let last = visit.ask("output.querySelectorAll('.w').length - 1").as_u64().expect("a number");
-    assert_eq!(visit.ask("document.activeElement.dataset.word"), format!("0-{last}"));
+    let last = visit
+        .ask("output.querySelectorAll('.w').length - 1")
+        .as_u64()
+        .expect("a number");
+    assert_eq!(
+        visit.ask("document.activeElement.dataset.word"),
+        format!("0-{last}")
+    );
     visit.browser.press("ArrowLeft");
-    assert_eq!(visit.ask("document.activeElement.dataset.word"), format!("0-{}", last - 1));
+    assert_eq!(
+        visit.ask("document.activeElement.dataset.word"),
+        format!("0-{}", last - 1)
+    );
     visit.browser.press("Home");
     visit.browser.press("ArrowRight");
     assert_eq!(visit.ask("document.activeElement.dataset.word"), "0-1");
@@ -363,20 +501,31 @@ fn the_page_suits_phones_the_dark_keyboards_screen_readers_and_three_languages()
     assert_eq!(visit.ask(paper), dark);
     visit.browser.click("#theme");
     // Three languages of the interface.
-    for (code, copy, german) in [("de", "Kopieren", "Deutsch (erkannt)"), ("zh", "复制", "德语（检测到）"), ("en", "Copy", "German (detected)")] {
+    for (code, copy, german) in [
+        ("de", "Kopieren", "Deutsch (erkannt)"),
+        ("zh", "复制", "德语（检测到）"),
+        ("en", "Copy", "German (detected)"),
+    ] {
         visit.ask(&format!("document.getElementById('interface').value = '{code}', document.getElementById('interface').dispatchEvent(new Event('change'))"));
         assert_eq!(visit.ask("document.documentElement.lang"), code);
         visit.browser.wait(&format!("document.getElementById('copy').textContent === '{copy}' || document.getElementById('copy-text').textContent !== 'Copied'"));
-        assert_eq!(visit.ask("document.getElementById('source').selectedOptions[0].text"), german);
+        assert_eq!(
+            visit.ask("document.getElementById('source').selectedOptions[0].text"),
+            german
+        );
         assert_eq!(visit.output(), english);
         keep(&mut visit.browser, &format!("page-{code}"));
     }
     // The narrowest phone: nothing is wider than it.
     for width in [320, 390, 760] {
         visit.browser.resize(width, 700);
-        visit.browser.wait(&format!("innerWidth === {width} && document.documentElement.scrollWidth <= innerWidth"));
+        visit.browser.wait(&format!(
+            "innerWidth === {width} && document.documentElement.scrollWidth <= innerWidth"
+        ));
         visit.browser.click(".w[data-word='0-3']");
-        visit.browser.wait("document.querySelectorAll('#choices li').length > 1");
+        visit
+            .browser
+            .wait("document.querySelectorAll('#choices li').length > 1");
         let inside = "(() => { const box = document.getElementById('menu').getBoundingClientRect(); return box.left >= 0 && box.right <= innerWidth; })()";
         assert_eq!(visit.ask(inside), true, "{width}");
         keep(&mut visit.browser, &format!("page-{width}"));
@@ -409,7 +558,9 @@ fn errors_are_told_where_one_looks_and_a_busy_server_is_asked_again() {
     visit.ask("window.real = window.fetch, window.fetch = () => Promise.reject(new TypeError('no network')), 0");
     visit.ask("input.focus()");
     visit.browser.write("Guten Morgen!");
-    visit.browser.wait("document.querySelector('#alert #retry')");
+    visit
+        .browser
+        .wait("document.querySelector('#alert #retry')");
     assert!(visit.browser.text("#alert").contains("cannot be reached"));
     assert_accessible(&mut visit.browser, "error");
     visit.ask("window.fetch = window.real, 0");
@@ -420,12 +571,18 @@ fn errors_are_told_where_one_looks_and_a_busy_server_is_asked_again() {
     visit.ask("window.answers = 0, window.fetch = (path, options) => window.answers++ ? window.real(path, options)
         : Promise.resolve(new Response('{\"error\": \"Slowdown\"}', { status: 429, headers: { 'Retry-After': '1' } })), 0");
     visit.browser.write(" Wie geht es dir?");
-    visit.browser.wait("document.getElementById('alert').textContent.includes('busy')");
+    visit
+        .browser
+        .wait("document.getElementById('alert').textContent.includes('busy')");
     visit.settled();
-    visit.browser.wait("document.getElementById('alert').textContent === ''");
+    visit
+        .browser
+        .wait("document.getElementById('alert').textContent === ''");
     // Too much is said before it is sent.
     visit.ask("window.fetch = () => { throw new Error('it was sent'); }, state.limit = 10, 0");
     visit.browser.write(" Noch mehr.");
-    visit.browser.wait("document.getElementById('alert').textContent.includes('10')");
+    visit
+        .browser
+        .wait("document.getElementById('alert').textContent.includes('10')");
     visit.no_errors();
 }
