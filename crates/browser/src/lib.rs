@@ -169,9 +169,7 @@ impl Browser {
     /// Opens a page and waits until it has loaded.
     pub fn open(&mut self, url: &str) {
         self.call("Page.navigate", json!({ "url": url }));
-        let loaded = format!("document.readyState + location.href === {:?}", {
-            format!("complete{url}")
-        });
+        let loaded = format!("document.readyState === 'complete' && location.href === {url:?}");
         self.wait(&loaded);
     }
 
