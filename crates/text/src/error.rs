@@ -184,6 +184,18 @@ pub enum TextError {
         /// What such a file holds.
         expected: &'static str,
     },
+    /// A line of a glossary that cannot be read.
+    #[error(
+        "{path:?}, line {line}: {problem}; a line has a source term, a tab, a target term, and if need be another tab and options (in a .csv file commas instead)"
+    )]
+    Glossary {
+        /// The file.
+        path: PathBuf,
+        /// The line.
+        line: usize,
+        /// What is wrong there.
+        problem: String,
+    },
     /// A tokenizer that the `tokenizers` library refused to build or write.
     #[error(
         "the subword library refused the trained tokenizer: {problem}; this is a bug in attentive, please report it"

@@ -28,10 +28,14 @@ pub struct Translation {
     pub pivot: Option<String>,
     /// The next best ones, best first, if `n_best` asked for more than one.
     pub alternatives: Vec<Alternative>,
-    /// How many source tokens were cut off and not translated, if any.
+    /// How many source tokens were cut off and not translated, if any: where not even a character fits into the model.
     pub truncated: Option<usize>,
     /// How many source tokens the vocabulary does not know, so that the model saw `<unk>`.
     pub unknown: usize,
+    /// The terms that it should contain and does not, because the vocabulary cannot spell them or the length limit
+    /// leaves no room.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing_terms: Vec<String>,
     /// Whether the first search gave a translation that repeats itself, so that this one is from a second
     /// search, in which no 3-gram may occur twice.
     #[serde(rename = "looped")]
@@ -103,6 +107,7 @@ impl From<Alternative> for Translation {
             alternatives: Vec::new(),
             truncated: None,
             unknown: 0,
+            missing_terms: Vec::new(),
             repetition_blocked: false,
         }
     }

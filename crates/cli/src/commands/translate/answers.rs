@@ -119,6 +119,7 @@ mod tests {
             pivot: None,
             truncated: None,
             unknown: 1,
+            missing_terms: Vec::new(),
             repetition_blocked: false,
         };
         let mut output = Vec::new();

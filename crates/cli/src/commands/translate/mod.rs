@@ -16,6 +16,7 @@ use attentive_hub::StoredModel;
 use attentive_hub::route::Route;
 use attentive_model::{ModelDir, Shortlist};
 use attentive_runtime::translator::{Chain, Translation, TranslatorOptions, WithPrefix};
+use attentive_text::Glossary;
 use attentive_text::lines::is_blank;
 use clap::Args;
 
@@ -62,6 +63,13 @@ pub struct TranslateArgs {
     /// One JSON object for each line
     #[arg(long)]
     json: bool,
+    /// Terms that must be translated in a certain way: a file with a source term, a tab and a target term in each line, and
+    /// after another tab options (case, exact); or with commas, if its name ends in .csv
+    #[arg(long, value_name = "FILE", conflicts_with = "sample")]
+    glossary: Option<PathBuf>,
+    /// What was read from that file.
+    #[arg(skip)]
+    terms: Option<Arc<Glossary>>,
     /// A smaller model with the same tokenizers that proposes tokens, which the model verifies: the same
     /// translations sooner, where lines are translated one at a time; needs --beam 1
     #[arg(long, value_name = "MODEL", conflicts_with = "sample")]
@@ -89,6 +97,7 @@ Examples:
   attentive translate --model multi30k-int8 --prefix \"A dog\" --alignments \"Ein Hund rennt.\"
   attentive translate --model multi30k-int8 --shortlist multi30k.shortlist -i test.de -o test.en
   attentive translate --model multi30k-int8 --draft tiny-int8 --beam 1 \"Ein Hund rennt.\"
+  attentive translate --glossary terms.tsv -i letter.txt -o brief.txt
   attentive translate --sample --temperature 0.8 --alternatives 3 \"Hallo, alle zusammen!\"
 
 Without --model, German becomes English and English becomes German: the language is found out once,
@@ -99,11 +108,21 @@ two are chained through English; the score is then the sum of both, and --json h
 Every line gives one line (with --alternatives up to N lines), in the same order; an empty line
 stays empty. Files of any size are translated in constant memory. Lines are counted from 1, words
 from 0. Scores are log-probabilities divided by length^alpha: nearer to 0 is better. The score of
-several sentences in a line is their mean.";
+several sentences in a line is their mean.
+
+With --glossary, terms are found in the source by words, also with common endings (Hund, Hunde), and the translation
+contains their targets where the model places them. \"a | b\" as the target allows either. What a translation lacks all
+the same is told.";
 
 /// Translates.
-pub fn run(args: TranslateArgs, terminal: &Terminal) -> anyhow::Result<()> {
+pub fn run(mut args: TranslateArgs, terminal: &Terminal) -> anyhow::Result<()> {
     without_huge_pages();
+    if let Some(path) = &args.glossary {
+        let glossary = Glossary::open(path)?;
+        let left_out = glossary.left_out().iter();
+        left_out.for_each(|message| terminal.warn(message));
+        args.terms = Some(Arc::new(glossary));
+    }
     let asked = args.direction.asked(args.model.as_deref(), terminal)?;
     let mut input = args.input.open(terminal)?;
     let window = match input.pace {
@@ -291,6 +310,8 @@ impl TranslateArgs {
         options.window = window;
         options.lines = self.lines.of(choice);
         options.source_language = choice.source_language().or(options.source_language);
+        options.target_language = choice.target_language().or(options.target_language);
+        options.glossary = self.terms.clone();
         Ok(options)
     }
 
