@@ -17,6 +17,7 @@ use crate::metrics::Metrics;
 use crate::models::{Registry, Served};
 use crate::options::Options;
 use crate::refusal::Refusal;
+use crate::run::Run;
 use crate::scheduler::{Answer, Scheduler, Task};
 
 /// Loads the models: at the start, and again when the process gets SIGHUP.
@@ -39,6 +40,8 @@ pub struct App {
     pub glossaries: Glossaries,
     /// Characters that DeepL's clients had translated.
     pub characters: AtomicU64,
+    /// The training run that is watched.
+    pub run: Option<Run>,
     keys: RwLock<Option<Arc<Keys>>>,
     loader: Loader,
     registry: watch::Sender<Option<Arc<Registry>>>,
@@ -69,6 +72,7 @@ impl App {
             files: Files::default(),
             glossaries: Glossaries::default(),
             characters: AtomicU64::new(0),
+            run: options.run.as_deref().map(Run::new),
             keys: RwLock::new(None),
             loader,
             registry: watch::channel(None).0,

@@ -8,6 +8,7 @@
 //!
 //! - [`http`] is everything about connections, bodies and headers; [`refusal`] says no.
 //! - [`libretranslate`], [`deepl`] and [`v1`] are the APIs, [`pages`] what the server says about itself.
+//! - [`page`] is for people who translate, [`run`] for those who watch a training run.
 //! - [`translating`] cuts texts into sentences and puts them together again, [`markup`] is for text with tags,
 //!   [`documents`] for files, [`files`] keeps them until they are fetched.
 //! - [`scheduler`] is the queue that the sentences of all clients share, [`cache`] remembers recent ones.
@@ -30,9 +31,11 @@ pub mod markup;
 pub mod metrics;
 pub mod models;
 pub mod options;
+pub mod page;
 pub mod pages;
 pub mod process;
 pub mod refusal;
+pub mod run;
 pub mod scheduler;
 pub mod translating;
 pub mod v1;
@@ -92,11 +95,20 @@ impl Server {
             }
         };
         let router = router(&self.app);
+        let watching = self
+            .app
+            .run
+            .as_ref()
+            .map(|_| tokio::spawn(run::watch(Arc::clone(&self.app))));
         let serve = http::connections::serve(self.app, router, self.listener, stop);
-        tokio::select! {
+        let ended = tokio::select! {
             failed = loaded => failed,
             () = serve => Ok(()),
+        };
+        if let Some(watching) = watching {
+            watching.abort();
         }
+        ended
     }
 }
 
@@ -107,6 +119,7 @@ pub fn router(app: &Arc<App>) -> Router {
         .merge(deepl::router())
         .merge(v1::router())
         .merge(pages::router())
+        .merge(run::router())
         .method_not_allowed_fallback(|| async { Refusal::Method.error() })
         .fallback(|| async { Refusal::NotFound("there is nothing at this path").error() })
         .layer(from_fn_with_state(Arc::clone(app), http::guard::guard))

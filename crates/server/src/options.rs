@@ -13,6 +13,8 @@ pub struct Options {
     pub key_file: Option<PathBuf>,
     /// Names by which the server may be addressed, besides its own on this machine.
     pub allowed_hosts: Vec<String>,
+    /// The folder of a training run to watch.
+    pub run: Option<PathBuf>,
     /// Threads that search.
     pub threads: usize,
     /// What is too much.
@@ -70,6 +72,7 @@ impl Default for Options {
             address: SocketAddr::from(([127, 0, 0, 1], 5000)),
             key_file: None,
             allowed_hosts: Vec::new(),
+            run: None,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             limits: Limits::default(),
         }

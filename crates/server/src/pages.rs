@@ -18,7 +18,7 @@ use crate::refusal::Refusal;
 /// The paths.
 pub fn router() -> Router<Arc<App>> {
     Router::new()
-        .route("/", get(docs))
+        .route("/", get(crate::page::translation))
         .route("/docs", get(docs))
         .route("/docs.css", get(style))
         .route("/v1/openapi.json", get(openapi))

@@ -11,8 +11,10 @@ use std::time::Duration;
 use anyhow::Context;
 use attentive_hub::{Store, StoredModel};
 use attentive_runtime::translator::TranslatorOptions;
+use attentive_server::languages::{UNKNOWN_SOURCE, UNKNOWN_TARGET};
 use attentive_server::process::{self, Event};
 use attentive_server::{Limits, Loader, Options, Served};
+use attentive_text::language;
 use clap::Args;
 
 use crate::arguments::positive;
@@ -29,6 +31,10 @@ pub struct ServeArgs {
     /// say them: de-en=DIR. May be given several times [default: all built-in and pulled models]
     #[arg(long = "model", short, value_name = "[LANGUAGES=]MODEL")]
     models: Vec<String>,
+    /// The folder of a training run to watch in a browser, at /run: curves, samples, attention after every checkpoint, and
+    /// translating with the newest one. Languages as with --model; without any, those that the names of its files tell
+    #[arg(long, value_name = "[LANGUAGES=]RUN")]
+    run: Option<String>,
     /// The address to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     host: IpAddr,
@@ -68,11 +74,12 @@ Examples:
   attentive serve
   attentive serve --port 8080 --model runs/multi30k --model de-en=multi30k-int8
   attentive serve --host 0.0.0.0 --api-key-file keys.txt
+  attentive serve --run runs/multi30k                 # open http://127.0.0.1:5000/run
   curl localhost:5000/translate -d q='Guten Morgen!' -d source=auto -d target=en
   curl localhost:5000/v2/translate -H 'Authorization: DeepL-Auth-Key x' -d text='Guten Morgen!' -d target_lang=EN-US
 
 Speaks LibreTranslate's API (/translate, /detect, /languages), DeepL's (/v2/translate) and its own (/v1/translate);
-/docs in a browser shows all of it. /health, /ready and /metrics are for those who run it. SIGTERM finishes what was
+open it in a browser to translate there, or /docs to see all of it. /health, /ready and /metrics are for those who run it. SIGTERM finishes what was
 accepted and ends; SIGHUP loads models and keys again.";
 
 /// Serves.
@@ -85,11 +92,13 @@ pub fn run(args: ServeArgs, terminal: &Terminal) -> anyhow::Result<()> {
         ))
         .into());
     }
+    let run = args.run.as_deref().map(WatchedRun::parse).transpose()?;
     let models = args.models()?;
     let options = Options {
         address: SocketAddr::new(args.host, args.port),
         key_file: args.api_key_file.clone(),
         allowed_hosts: args.allowed_hosts.clone(),
+        run: run.as_ref().map(|run| run.folder.clone()),
         threads: rayon::current_num_threads(),
         limits: Limits {
             characters: args.max_characters,
@@ -101,6 +110,8 @@ pub fn run(args: ServeArgs, terminal: &Terminal) -> anyhow::Result<()> {
     };
     let (lines, decoding) = (args.lines, args.decoding);
     let loader: Loader = Box::new(move || {
+        let newest = run.as_ref().and_then(WatchedRun::newest);
+        let models: Vec<&Model> = newest.iter().chain(&models).collect();
         let load = |model: &Model| model.load(&lines, &decoding);
         thread::scope(|scope| {
             let loading: Vec<_> = models
@@ -142,6 +153,9 @@ struct Model {
 impl ServeArgs {
     /// The models, with their languages.
     fn models(&self) -> anyhow::Result<Vec<Model>> {
+        if self.models.is_empty() && self.run.is_some() {
+            return Ok(Vec::new());
+        }
         if self.models.is_empty() {
             let built_in = attentive_models::ALL.iter().map(Model::built_in);
             // Those that are part of the program come first: of two for the same languages, the first is used.
@@ -154,6 +168,65 @@ impl ServeArgs {
             .map(|given| Model::parse(given))
             .collect()
     }
+}
+
+/// A run that is watched, and the languages that its model translates.
+#[derive(Debug)]
+struct WatchedRun {
+    folder: PathBuf,
+    source: String,
+    target: String,
+}
+
+impl WatchedRun {
+    /// `RUN`, or `de-en=RUN`.
+    fn parse(given: &str) -> anyhow::Result<Self> {
+        let (languages, path) = match given.split_once('=') {
+            Some((languages, path)) if !Path::new(given).exists() => (Some(languages), path),
+            _ => (None, given),
+        };
+        let folder = PathBuf::from(path);
+        if !folder.join("recipe.toml").is_file() {
+            return Err(Ending::Usage(format!(
+                "--run {path}: this is no training run, which has a recipe.toml in it. Give the folder that `attentive \
+                 train --out` made"
+            ))
+            .into());
+        }
+        let given = languages.and_then(|languages| languages.split_once('-'));
+        let given = given.map(|(source, target)| (source.to_owned(), target.to_owned()));
+        // The letters of a made-up task are in no language.
+        let unknown = || (UNKNOWN_SOURCE.to_owned(), UNKNOWN_TARGET.to_owned());
+        let pair = given.or_else(|| languages_of_files(&folder.join("recipe.toml")));
+        let (source, target) = pair.unwrap_or_else(unknown);
+        Ok(Self {
+            folder,
+            source,
+            target,
+        })
+    }
+
+    /// Its newest checkpoint, if there is one yet.
+    fn newest(&self) -> Option<Model> {
+        let last = self.folder.join("last");
+        last.is_dir().then(|| Model {
+            choice: Choice::Directory(last),
+            source: self.source.clone(),
+            target: self.target.clone(),
+        })
+    }
+}
+
+/// The languages that the names of a recipe's files end with: de and en of `train.de.gz` and `train.en.gz`.
+fn languages_of_files(recipe: &Path) -> Option<(String, String)> {
+    let recipe: toml::Table = fs::read_to_string(recipe).ok()?.parse().ok()?;
+    let code = |side: &str| {
+        let files = recipe.get("data")?.get(side)?;
+        let file = files.as_str().or_else(|| files.get(0)?.as_str())?;
+        let ending = file.trim_end_matches(".gz").rsplit('.').next()?;
+        language::name(ending).map(|_| ending.to_owned())
+    };
+    Some((code("src")?, code("tgt")?))
 }
 
 impl Model {
@@ -230,6 +303,31 @@ fn languages_of(directory: &Path) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_says_its_languages_by_its_files_or_none() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().display().to_string();
+        let message = WatchedRun::parse(&path).expect_err("no run").to_string();
+        assert!(message.contains("no training run"), "{message}");
+        for (recipe, languages) in [
+            (
+                "[data]\nsrc = [\"train.de.gz\"]\ntgt = [\"train.en\"]\n",
+                ("de", "en"),
+            ),
+            (
+                "[data.synthetic]\ntask = \"reverse\"\n",
+                (UNKNOWN_SOURCE, UNKNOWN_TARGET),
+            ),
+        ] {
+            fs::write(folder.path().join("recipe.toml"), recipe).expect("written");
+            let run = WatchedRun::parse(&path).expect("a run");
+            assert_eq!((&*run.source, &*run.target), languages);
+            assert!(run.newest().is_none(), "there is no checkpoint yet");
+        }
+        let run = WatchedRun::parse(&format!("fr-it={path}")).expect("a run");
+        assert_eq!((&*run.source, &*run.target), ("fr", "it"));
+    }
 
     #[test]
     fn languages_come_from_the_argument_or_from_the_directory() {

@@ -3,28 +3,15 @@
 //! Needs Chromium; without one the test says so and passes, unless `ATTENTIVE_BROWSER_REQUIRED` is set.
 //! `ATTENTIVE_SCREENSHOTS=FOLDER` keeps pictures of what was seen.
 
-mod devtools;
-
+use attentive_browser::{Browser, keep};
 use attentive_pictures::record::{Kind, Record};
 use attentive_pictures::sample;
 use attentive_pictures::selection::{Heads, Selection, Unit};
 use attentive_pictures::sheet::Heading;
 use attentive_pictures::{map::Map, page};
-use devtools::Browser;
 
 /// A page of this record in the browser, if there is one.
 fn opened(record: &Record, name: &str) -> Option<(Browser, tempfile::TempDir)> {
-    let Some(binary) = devtools::find() else {
-        assert!(
-            std::env::var_os(devtools::REQUIRED).is_none(),
-            "no browser was found, and {} is set: install chromium, or name it in CHROMIUM",
-            devtools::REQUIRED
-        );
-        eprintln!(
-            "SKIPPED {name}: NO BROWSER WAS FOUND. Install chromium, or name it in CHROMIUM."
-        );
-        return None;
-    };
     let heading = Heading {
         source: record.source_text.clone(),
         target: record.target_text.clone(),
@@ -39,16 +26,9 @@ fn opened(record: &Record, name: &str) -> Option<(Browser, tempfile::TempDir)> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("page.html");
     std::fs::write(&path, page::write(record, &heading, &selection).unwrap()).unwrap();
-    let mut browser = Browser::start(binary, 1500, 1000);
+    let mut browser = Browser::for_test(name, 1500, 1000)?;
     browser.open(&format!("file://{}", path.display()));
     Some((browser, folder))
-}
-
-fn keep(browser: &mut Browser, name: &str) {
-    if let Some(folder) = std::env::var_os("ATTENTIVE_SCREENSHOTS") {
-        let path = std::path::Path::new(&folder).join(format!("{name}.png"));
-        std::fs::write(path, browser.screenshot()).unwrap();
-    }
 }
 
 /// The weights that the map on the page shows.
@@ -357,7 +337,7 @@ fn two_to_sixty_tokens_fit_and_nasty_ones_are_only_text() {
 fn screenshots_of_every_view() {
     let page = std::env::var("ATTENTIVE_PAGE").expect("ATTENTIVE_PAGE names a page");
     let page = std::fs::canonicalize(page).expect("the page is there");
-    let mut browser = Browser::start(devtools::find().expect("a browser"), 1500, 900);
+    let mut browser = Browser::for_test("screenshots", 1500, 900).expect("a browser");
     browser.open(&format!("file://{}", page.display()));
     keep(&mut browser, "page-cross-mean");
     browser.click("input[name=head][value='1'] + span");

@@ -52,12 +52,14 @@ pub fn page(html: impl Into<Body>, script: &str, style: &str) -> Response {
     let mut response = of_type("text/html; charset=utf-8", html);
     let policy = format!(
         "default-src 'none'; script-src {script}; style-src {style}; img-src 'self' data:; connect-src 'self'; \
-         frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
+         frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     );
+    let headers = response.headers_mut();
     if let Ok(policy) = HeaderValue::from_str(&policy) {
-        response
-            .headers_mut()
-            .insert(header::CONTENT_SECURITY_POLICY, policy);
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     }
+    // A page that opened this one, or is opened by it, gets no hold of it.
+    let alone = HeaderValue::from_static("same-origin");
+    headers.insert("cross-origin-opener-policy", alone);
     response
 }

@@ -16,6 +16,7 @@ use super::answer_json;
 use super::question::Question;
 use super::translate::MOST_TOP;
 use crate::app::App;
+use crate::languages::has_spaces;
 use crate::models::Served;
 use crate::refusal::{Refusal, invalid};
 use crate::scheduler::Task;
@@ -70,7 +71,7 @@ async fn words(
     let mut words: Vec<String> = Vec::new();
     let mut list = Vec::new();
     for answer in found {
-        let (_, logprob) = next[answer.place];
+        let (id, logprob) = next[answer.place];
         let Translation {
             text,
             score,
@@ -78,11 +79,17 @@ async fn words(
             ..
         } = answer.translation;
         let rest = text.strip_prefix(&prefix).unwrap_or(&text);
-        let word = rest
-            .split_whitespace()
-            .next()
-            .unwrap_or_default()
-            .to_owned();
+        let rest = rest.trim_start();
+        let word = if has_spaces(&model.target) {
+            rest.split_whitespace().next().unwrap_or_default()
+        } else {
+            // Where no spaces are written, a word is a token of the model.
+            let token = model.translator().tokenizers().tgt.decode(&[id]);
+            let letters = token.trim().chars().count().max(1);
+            let end = rest.char_indices().nth(letters);
+            &rest[..end.map_or(rest.len(), |(end, _)| end)]
+        };
+        let word = word.to_owned();
         if words.contains(&word) {
             continue;
         }

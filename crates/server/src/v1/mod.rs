@@ -77,7 +77,8 @@
 //! # `GET /v1/models`
 //!
 //! ```text
-//! {"models": [{"name": "de-en", "source": "de", "target": "en", "source_name": "German", "target_name": "English"}]}
+//! {"models": [{"name": "de-en", "source": "de", "target": "en", "source_name": "German", "target_name": "English"}],
+//!  "run": null}                        the path of the page that watches a training run, if there is one
 //! ```
 //!
 //! # The rest
@@ -86,7 +87,7 @@
 //! `/languages`, detection at `/detect`, limits at `/frontend/settings` ([`crate::libretranslate`]).
 
 mod alternatives;
-mod attention;
+pub(crate) mod attention;
 mod question;
 mod translate;
 
@@ -127,7 +128,8 @@ async fn models(State(app): State<Arc<App>>) -> Response {
                 "target_name": name(&model.target),
             })
         });
-        json!({"models": models.collect::<Vec<_>>()})
+        let run = app.run.as_ref().map(|_| "/run");
+        json!({"models": models.collect::<Vec<_>>(), "run": run})
     });
     answer_json(models)
 }

@@ -1,12 +1,15 @@
-//! A browser without a window, driven over the DevTools protocol: just what the test beside this needs.
+//! A browser without a window, driven over the DevTools protocol: just what the tests of our pages need.
 //!
-//! Our own, because the crates that drive browsers bring an async runtime, or download a browser.
+//! Our own, because the crates that drive browsers bring an async runtime, or download a browser. Used by the tests of
+//! `attentive-pictures` (pages in files) and of `attentive-server` (pages of a server). Neighbor: [`keyboard`].
+
+pub mod keyboard;
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tungstenite::{Message, WebSocket};
@@ -14,15 +17,21 @@ use tungstenite::{Message, WebSocket};
 /// Makes a missing browser a failure; set where tests must be complete.
 pub const REQUIRED: &str = "ATTENTIVE_BROWSER_REQUIRED";
 
+/// How long a page may take for anything. Machines that test are slow and busy.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A running browser with one page.
+#[derive(Debug)]
 pub struct Browser {
     process: Child,
     socket: WebSocket<TcpStream>,
     session: String,
     calls: u64,
+    /// Where requests may go without being an error.
+    allowed: Vec<String>,
     /// Errors that the page reported.
     pub errors: Vec<String>,
-    _profile: tempfile::TempDir,
+    profile: tempfile::TempDir,
 }
 
 /// The browser of this machine: `CHROMIUM`, or one of the usual names.
@@ -45,9 +54,37 @@ pub fn find() -> Option<PathBuf> {
     files.into_iter().find(|file| file.is_file())
 }
 
+/// Keeps a picture of the page in the folder that `ATTENTIVE_SCREENSHOTS` names.
+pub fn keep(browser: &mut Browser, name: &str) {
+    if let Some(folder) = std::env::var_os("ATTENTIVE_SCREENSHOTS") {
+        let path = Path::new(&folder).join(format!("{name}.png"));
+        std::fs::write(path, browser.screenshot()).expect("the folder is there");
+    }
+}
+
 impl Browser {
-    /// Starts the browser with an empty page of this size.
-    pub fn start(binary: PathBuf, width: u32, height: u32) -> Self {
+    /// The browser with an empty page of this size. Without one the test says that it skipped, unless
+    /// [`REQUIRED`] is set.
+    pub fn for_test(test: &str, width: u32, height: u32) -> Option<Self> {
+        Self::with_flags(test, width, height, &[])
+    }
+
+    /// As [`Browser::for_test`], with more arguments.
+    pub fn with_flags(test: &str, width: u32, height: u32, flags: &[&str]) -> Option<Self> {
+        let Some(binary) = find() else {
+            assert!(
+                std::env::var_os(REQUIRED).is_none(),
+                "no browser was found, and {REQUIRED} is set: install chromium, or name it in CHROMIUM"
+            );
+            eprintln!(
+                "SKIPPED {test}: NO BROWSER WAS FOUND. Install chromium, or name it in CHROMIUM."
+            );
+            return None;
+        };
+        Some(Self::start(&binary, width, height, flags))
+    }
+
+    fn start(binary: &Path, width: u32, height: u32, flags: &[&str]) -> Self {
         let profile = tempfile::tempdir().expect("a temporary folder");
         let mut process = Command::new(binary)
             .args([
@@ -61,6 +98,7 @@ impl Browser {
                 "--remote-debugging-port=0",
             ])
             .arg("--disable-dev-shm-usage")
+            .args(flags)
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .arg(format!("--window-size={width},{height}"))
             .arg("about:blank")
@@ -84,49 +122,71 @@ impl Browser {
             .expect("a host")
             .to_owned();
         let stream = TcpStream::connect(&host).expect("the browser listens");
-        stream
-            .set_read_timeout(Some(Duration::from_secs(60)))
-            .expect("a socket");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
         let (socket, _) = tungstenite::client(address.as_str(), stream).expect("a web socket");
         let mut browser = Self {
             process,
             socket,
             session: String::new(),
             calls: 0,
+            allowed: vec!["file:".into(), "about:".into(), "data:".into()],
             errors: Vec::new(),
-            _profile: profile,
+            profile,
         };
         let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }));
-        let attached = browser.call(
-            "Target.attachToTarget",
-            json!({ "targetId": target["targetId"], "flatten": true }),
-        );
-        browser.session = attached["sessionId"]
-            .as_str()
-            .expect("a session")
-            .to_owned();
-        let size =
-            json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
-        browser.call("Emulation.setDeviceMetricsOverride", size);
+        browser.session = browser.attached(&target["targetId"]);
+        browser.resize(width, height);
         for domain in ["Page", "Runtime", "Log", "Network"] {
             browser.call(&format!("{domain}.enable"), json!({}));
         }
         browser
     }
 
+    fn attached(&mut self, target: &Value) -> String {
+        let options = json!({ "targetId": target, "flatten": true });
+        let attached = self.call("Target.attachToTarget", options);
+        attached["sessionId"]
+            .as_str()
+            .expect("a session")
+            .to_owned()
+    }
+
+    /// Makes the page as large as this.
+    pub fn resize(&mut self, width: u32, height: u32) {
+        let size =
+            json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.call("Emulation.setDeviceMetricsOverride", size);
+    }
+
+    /// Requests to addresses that begin like this are no errors.
+    pub fn allow(&mut self, origin: &str) {
+        self.allowed.push(origin.to_owned());
+    }
+
     /// Opens a page and waits until it has loaded.
     pub fn open(&mut self, url: &str) {
         self.call("Page.navigate", json!({ "url": url }));
-        for _ in 0..200 {
-            if self.ask("document.readyState + location.href") == format!("complete{url}") {
-                return;
+        let loaded = format!("document.readyState + location.href === {:?}", {
+            format!("complete{url}")
+        });
+        self.wait(&loaded);
+    }
+
+    /// Waits until an expression on the page is true.
+    #[track_caller]
+    pub fn wait(&mut self, condition: &str) {
+        let began = Instant::now();
+        while self.ask(&format!("Boolean({condition})")) != true {
+            if began.elapsed() > PATIENCE {
+                let shown = self.ask("location.href + '\\n' + document.body.innerText");
+                panic!("never true: {condition}\n{shown}\n{:?}", self.errors);
             }
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(30));
         }
-        panic!("{url} does not load");
     }
 
     /// The value of an expression on the page.
+    #[track_caller]
     pub fn ask(&mut self, expression: &str) -> Value {
         let answer = self.call(
             "Runtime.evaluate",
@@ -140,18 +200,43 @@ impl Browser {
     }
 
     /// The text of the first element that fits a selector.
+    #[track_caller]
     pub fn text(&mut self, selector: &str) -> String {
         let found = self.ask(&format!("document.querySelector({selector:?}).textContent"));
         found.as_str().expect("a text").to_owned()
     }
 
+    /// Whether an expression about the frame of another origin within the page is true. Such a frame is a target of its
+    /// own.
+    pub fn ask_frame(&mut self, url_part: &str, expression: &str) -> Option<Value> {
+        let own = std::mem::take(&mut self.session);
+        let targets = self.call("Target.getTargets", json!({}));
+        let found = targets["targetInfos"].as_array().and_then(|all| {
+            let fits = |one: &&Value| {
+                one["type"] == "iframe" && one["url"].as_str().is_some_and(|u| u.contains(url_part))
+            };
+            all.iter().find(fits).map(|one| one["targetId"].clone())
+        });
+        let answer = found.map(|target| {
+            self.session = self.attached(&target);
+            let value = self.ask(expression);
+            let session = std::mem::take(&mut self.session);
+            self.call("Target.detachFromTarget", json!({ "sessionId": session }));
+            value
+        });
+        self.session = own;
+        answer
+    }
+
     /// Moves the pointer to the middle of an element.
+    #[track_caller]
     pub fn hover(&mut self, selector: &str) {
         let (x, y) = self.place(selector);
         self.mouse("mouseMoved", x, y);
     }
 
     /// Clicks in the middle of an element.
+    #[track_caller]
     pub fn click(&mut self, selector: &str) {
         let (x, y) = self.place(selector);
         for kind in ["mouseMoved", "mousePressed", "mouseReleased"] {
@@ -159,24 +244,54 @@ impl Browser {
         }
     }
 
-    /// Presses a key, such as `ArrowRight` or `w`.
-    pub fn press(&mut self, key: &str) {
-        for kind in ["rawKeyDown", "keyUp"] {
-            self.call(
-                "Input.dispatchKeyEvent",
-                json!({ "type": kind, "key": key }),
-            );
-        }
+    /// Chooses files in a file input.
+    pub fn choose_file(&mut self, selector: &str, file: &Path) {
+        let found = format!("document.querySelector({selector:?})");
+        let node = self.call("Runtime.evaluate", json!({ "expression": found }));
+        let id = &node["result"]["objectId"];
+        let file = file.to_str().expect("UTF-8");
+        self.call(
+            "DOM.setFileInputFiles",
+            json!({ "files": [file], "objectId": id }),
+        );
+    }
+
+    /// Lets the page read and write the clipboard.
+    pub fn allow_clipboard(&mut self, origin: &str) {
+        let session = std::mem::take(&mut self.session);
+        let permissions = ["clipboardReadWrite", "clipboardSanitizedWrite"];
+        let grant = json!({ "origin": origin, "permissions": permissions });
+        self.call("Browser.grantPermissions", grant);
+        self.session = session;
+    }
+
+    /// The folder into which files are downloaded from now on.
+    pub fn downloads(&mut self) -> PathBuf {
+        let folder = self.profile.path().join("downloads");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let session = std::mem::take(&mut self.session);
+        let options = json!({ "behavior": "allow", "downloadPath": folder });
+        self.call("Browser.setDownloadBehavior", options);
+        self.session = session;
+        folder
+    }
+
+    /// The errors so far, which are forgotten: for those that a test has caused on purpose.
+    pub fn take_errors(&mut self) -> Vec<String> {
+        // What has happened so far is told before the answer.
+        self.ask("0");
+        std::mem::take(&mut self.errors)
     }
 
     /// A picture of the whole page.
     pub fn screenshot(&mut self) -> Vec<u8> {
         let options = json!({ "format": "png", "captureBeyondViewport": true });
         let answer = self.call("Page.captureScreenshot", options);
-        decoded(answer["data"].as_str().expect("a picture"))
+        base64::decode(answer["data"].as_str().expect("a picture")).expect("base64")
     }
 
     /// One command of the protocol; errors of the page that come in between are kept.
+    #[track_caller]
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
         self.calls += 1;
         let mut request = json!({ "id": self.calls, "method": method, "params": parameters });
@@ -213,10 +328,10 @@ impl Browser {
                 details["type"] == "error" || details["type"] == "warning"
             }
             Some("Log.entryAdded") => details["entry"]["level"] == "error",
-            // A page that needs no network asks for nothing but itself.
+            // A page asks for nothing but itself and what was allowed.
             Some("Network.requestWillBeSent") => {
                 let url = details["request"]["url"].as_str().unwrap_or_default();
-                !url.starts_with("file:") && !url.starts_with("about:")
+                !self.allowed.iter().any(|allowed| url.starts_with(allowed))
             }
             _ => false,
         };
@@ -226,6 +341,7 @@ impl Browser {
     }
 
     /// The middle of an element, scrolled into view.
+    #[track_caller]
     fn place(&mut self, selector: &str) -> (f64, f64) {
         let found = self.ask(&format!(
             "(() => {{ const found = document.querySelector({selector:?});
@@ -254,24 +370,4 @@ impl Drop for Browser {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-/// Base64, which pictures come in.
-fn decoded(text: &str) -> Vec<u8> {
-    let value = |byte: u8| match byte {
-        b'A'..=b'Z' => byte - b'A',
-        b'a'..=b'z' => byte - b'a' + 26,
-        b'0'..=b'9' => byte - b'0' + 52,
-        b'+' => 62,
-        _ => 63,
-    };
-    let (mut bits, mut count, mut bytes) = (0u32, 0, Vec::new());
-    for byte in text.bytes().filter(|byte| *byte != b'=') {
-        (bits, count) = (bits << 6 | u32::from(value(byte)), count + 6);
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count) as u8);
-        }
-    }
-    bytes
 }
