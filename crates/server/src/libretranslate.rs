@@ -73,6 +73,7 @@ async fn translated(app: &Arc<App>, fields: &Fields) -> Result<Value, Refusal> {
     let direction = registry.direction(&source, &target)?;
     let wish = Wish {
         n_best: 1 + alternatives,
+        client: app.client(fields),
         ..Wish::default()
     };
     let translated = markup::translate(app, &direction, format, texts, wish).await?;
@@ -195,7 +196,10 @@ async fn translate_file(State(app): State<Arc<App>>, request: Request) -> Respon
         };
         let target = known(&registry, &target)?;
         let direction = registry.direction(&source, &target)?;
-        let wish = Wish::default();
+        let wish = Wish {
+            client: app.client(&fields),
+            ..Wish::default()
+        };
         let characters = text.chars().count();
         let translated =
             markup::translate(&app, &direction, Format::Text, vec![text], wish).await?;

@@ -14,6 +14,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::app::App;
 use crate::cache::Key;
+use crate::http::client::Client;
 use crate::models::{Served, Variant};
 use crate::refusal::Refusal;
 use crate::scheduler::details::Details;
@@ -32,6 +33,8 @@ pub struct Wish {
     pub details: Option<usize>,
     /// What the translation must start with.
     pub prefix: String,
+    /// Who asks.
+    pub client: Client,
 }
 
 impl Default for Wish {
@@ -42,6 +45,7 @@ impl Default for Wish {
             whole_lines: false,
             details: None,
             prefix: String::new(),
+            client: Client::default(),
         }
     }
 }
@@ -110,7 +114,7 @@ impl Translating {
         texts: Vec<String>,
         wish: Wish,
     ) -> Result<Self, Refusal> {
-        app.check_room().await?;
+        app.check_room(wish.client).await?;
         let bytes: usize = texts.iter().map(String::len).sum();
         let (app, model) = (Arc::clone(app), Arc::clone(model));
         if bytes <= AT_ONCE {
@@ -148,7 +152,7 @@ impl Translating {
         }
         new.missing = tasks.len();
         if !tasks.is_empty() {
-            let submitted = new.app.scheduler.submit(&translator, tasks);
+            let submitted = new.app.scheduler.submit(wish.client, &translator, tasks);
             new.answers = Some(submitted.map_err(|_full| Refusal::Busy)?);
         }
         Ok(new)

@@ -35,6 +35,7 @@ pub async fn translate(State(app): State<Arc<App>>, request: Request) -> Respons
             whole_lines: false,
             details: details.then_some(top),
             prefix: question.fields.text("prefix").unwrap_or_default(),
+            client: app.client(&question.fields),
         };
         if stream && format != Format::Text {
             return Err(invalid("only plain text can be streamed"));

@@ -54,7 +54,7 @@ fn lines_are_translated_one_by_one_and_stay_lines() {
 #[test]
 fn for_a_list_every_field_is_a_list() {
     let server = TestServer::start();
-    let body = json!({"q": ["Das ist ein Haus", "", "c"], "source": "auto", "target": "en", "alternatives": 2, "api_key": ""});
+    let body = json!({"q": ["Das ist ein Haus", "", "c"], "source": "auto", "target": "en", "alternatives": 2.0, "api_key": ""});
     let answer = post_json(server.address, "/translate", &body).json();
     for field in ["translatedText", "detectedLanguage", "alternatives"] {
         assert_eq!(
