@@ -16,7 +16,7 @@ use crate::app::App;
 use crate::cache::Key;
 use crate::http::client::Client;
 use crate::models::{Served, Variant};
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, invalid};
 use crate::scheduler::details::Details;
 use crate::scheduler::{Answer, Task};
 
@@ -149,6 +149,12 @@ impl Translating {
         let mut tasks = Vec::new();
         for text in texts {
             new.add_text(text, model.id, &translator, wish, &mut tasks);
+            let (found, most) = (new.sentences.len(), new.app.options.limits.sentences);
+            if found > most {
+                return Err(invalid(format!(
+                    "Invalid request: more than {most} sentences; send less text at a time"
+                )));
+            }
         }
         new.missing = tasks.len();
         if !tasks.is_empty() {
