@@ -12,9 +12,9 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use attentive_model::ModelDir;
 use attentive_model::durable::{self, TEMPORARY};
 use attentive_model::weights::Weights;
-use attentive_model::{Generation, ModelDir, config};
 
 use crate::download::lock;
 use crate::error::{self, HubError, Result};
@@ -188,8 +188,8 @@ impl Store {
 
     pub(crate) fn read(&self, name: &Repository) -> Result<StoredModel> {
         let folder = self.path(name);
-        let generation = generation(&folder)?;
-        let languages = generation.source_language.zip(generation.target_language);
+        let generation = ModelDir::generation_of(&folder)?;
+        let languages = generation.languages();
         let weights = Weights::open(ModelDir::weights_path(&folder))?;
         Ok(StoredModel {
             name: name.clone(),
@@ -210,7 +210,7 @@ impl Source {
 
     /// Adds to a model directory where it comes from.
     fn note(&self, folder: &Path) -> Result<()> {
-        let mut generation = generation(folder)?;
+        let mut generation = ModelDir::generation_of(folder)?;
         generation.origin = Some(self.origin());
         if self.license.is_some() {
             generation.license.clone_from(&self.license);
@@ -220,12 +220,6 @@ impl Source {
 }
 
 const VARIABLE: &str = "ATTENTIVE_MODELS_DIR";
-
-/// What a model directory says about its use.
-fn generation(folder: &Path) -> Result<Generation> {
-    let config = config::read(&folder.join("config.json"))?;
-    Ok(Generation::read(folder, &config)?)
-}
 
 fn bytes_in(folder: &Path) -> Result<u64> {
     let io = HubError::io("read", folder);

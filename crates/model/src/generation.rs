@@ -150,6 +150,13 @@ impl Default for Generation {
 }
 
 impl Generation {
+    /// The languages that the model reads and writes, if it says both.
+    pub fn languages(&self) -> Option<(String, String)> {
+        self.source_language
+            .clone()
+            .zip(self.target_language.clone())
+    }
+
     /// Reads the file of a model directory, and checks it against its configuration. Without a file everything is
     /// as by default.
     pub fn read(directory: &Path, config: &TransformerConfig) -> Result<Self> {

@@ -73,6 +73,7 @@ async fn translated(app: &Arc<App>, fields: &Fields) -> Result<Value, Refusal> {
     let direction = registry.direction(&source, &target)?;
     let wish = Wish {
         n_best: 1 + alternatives,
+        client: app.client(fields),
         ..Wish::default()
     };
     let translated = markup::translate(app, &direction, format, texts, wish).await?;
@@ -176,7 +177,18 @@ async fn languages(State(app): State<Arc<App>>) -> Response {
 }
 
 async fn translate_file(State(app): State<Arc<App>>, request: Request) -> Response {
-    let host = request.headers().get("host").cloned();
+    let header = |name: &str| {
+        request
+            .headers()
+            .get(name)?
+            .to_str()
+            .ok()
+            .map(str::to_owned)
+    };
+    let host = header("host").unwrap_or_else(|| "localhost".to_owned());
+    // What a proxy says about the connection to it.
+    let secure = header("x-forwarded-proto").is_some_and(|scheme| scheme == "https");
+    let scheme = if secure { "https" } else { "http" };
     let answer = async {
         let mut fields = Fields::read(request, &app.options.limits).await?;
         app.check_key(fields.text("api_key").as_deref())?;
@@ -195,7 +207,10 @@ async fn translate_file(State(app): State<Arc<App>>, request: Request) -> Respon
         };
         let target = known(&registry, &target)?;
         let direction = registry.direction(&source, &target)?;
-        let wish = Wish::default();
+        let wish = Wish {
+            client: app.client(&fields),
+            ..Wish::default()
+        };
         let characters = text.chars().count();
         let translated =
             markup::translate(&app, &direction, Format::Text, vec![text], wish).await?;
@@ -206,9 +221,7 @@ async fn translate_file(State(app): State<Arc<App>>, request: Request) -> Respon
         let name = crate::documents::translated_name(&file, &target);
         let bytes = text.unwrap_or_default().into_bytes();
         let (id, _) = app.files.add(name, characters, Ok(bytes));
-        let host = host.as_ref().and_then(|host| host.to_str().ok());
-        let host = host.unwrap_or("localhost");
-        Ok(json!({"translatedFileUrl": format!("http://{host}/download_file/{id}")}))
+        Ok(json!({"translatedFileUrl": format!("{scheme}://{host}/download_file/{id}")}))
     };
     answer_json(answer.await)
 }

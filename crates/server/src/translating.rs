@@ -14,8 +14,9 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::app::App;
 use crate::cache::Key;
+use crate::http::client::Client;
 use crate::models::{Served, Variant};
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, invalid};
 use crate::scheduler::details::Details;
 use crate::scheduler::{Answer, Task};
 
@@ -32,6 +33,8 @@ pub struct Wish {
     pub details: Option<usize>,
     /// What the translation must start with.
     pub prefix: String,
+    /// Who asks.
+    pub client: Client,
 }
 
 impl Default for Wish {
@@ -42,6 +45,7 @@ impl Default for Wish {
             whole_lines: false,
             details: None,
             prefix: String::new(),
+            client: Client::default(),
         }
     }
 }
@@ -110,7 +114,7 @@ impl Translating {
         texts: Vec<String>,
         wish: Wish,
     ) -> Result<Self, Refusal> {
-        app.check_room().await?;
+        app.check_room(wish.client).await?;
         let bytes: usize = texts.iter().map(String::len).sum();
         let (app, model) = (Arc::clone(app), Arc::clone(model));
         if bytes <= AT_ONCE {
@@ -145,10 +149,16 @@ impl Translating {
         let mut tasks = Vec::new();
         for text in texts {
             new.add_text(text, model.id, &translator, wish, &mut tasks);
+            let (found, most) = (new.sentences.len(), new.app.options.limits.sentences);
+            if found > most {
+                return Err(invalid(format!(
+                    "Invalid request: more than {most} sentences; send less text at a time"
+                )));
+            }
         }
         new.missing = tasks.len();
         if !tasks.is_empty() {
-            let submitted = new.app.scheduler.submit(&translator, tasks);
+            let submitted = new.app.scheduler.submit(wish.client, &translator, tasks);
             new.answers = Some(submitted.map_err(|_full| Refusal::Busy)?);
         }
         Ok(new)

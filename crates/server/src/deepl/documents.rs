@@ -48,7 +48,10 @@ async fn uploaded(app: &Arc<App>, fields: &Fields) -> Result<Value, Refusal> {
         }
     };
     let direction = registry.direction(&source, &target)?;
-    let wish = Wish::default();
+    let wish = Wish {
+        client: app.client(fields),
+        ..Wish::default()
+    };
     let found = markup::translate(app, &direction, Format::Text, vec![text], wish).await;
     let result = found.map(|found| {
         let text = found.into_iter().next().map(|one| one.translation.text);

@@ -74,6 +74,7 @@ async fn translated(app: &Arc<App>, fields: &Fields) -> Result<Value, Refusal> {
         let own = places.iter().map(|&place| style.prepared(&texts[place]));
         let wish = Wish {
             whole_lines: style.split == Split::Never,
+            client: app.client(fields),
             ..Wish::default()
         };
         let found = markup::translate(app, &direction, style.format, own.collect(), wish).await?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use attentive_runtime::translator::{Alternative, Translation};
 use axum::body::Body;
 use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
@@ -35,6 +36,7 @@ pub async fn translate(State(app): State<Arc<App>>, request: Request) -> Respons
             whole_lines: false,
             details: details.then_some(top),
             prefix: question.fields.text("prefix").unwrap_or_default(),
+            client: app.client(&question.fields),
         };
         if stream && format != Format::Text {
             return Err(invalid("only plain text can be streamed"));
@@ -178,5 +180,10 @@ fn events<S>(stream: S) -> Response
 where
     S: futures_util::Stream<Item = Result<Bytes, Infallible>> + Send + 'static,
 {
-    answer::of_type("text/event-stream", Body::from_stream(stream))
+    let mut response = answer::of_type("text/event-stream", Body::from_stream(stream));
+    // nginx would collect events otherwise.
+    let name = HeaderName::from_static("x-accel-buffering");
+    let headers = response.headers_mut();
+    headers.insert(name, HeaderValue::from_static("no"));
+    response
 }

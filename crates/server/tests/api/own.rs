@@ -187,6 +187,7 @@ fn events_come_sentence_by_sentence_and_end_with_the_whole() {
             .any(|line| line == "content-type: text/event-stream"),
         "{lines:?}"
     );
+    assert!(lines.contains(&"x-accel-buffering: no".to_owned()));
     let names: Vec<&str> = lines
         .iter()
         .filter_map(|line| line.strip_prefix("event: "))
