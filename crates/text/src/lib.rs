@@ -16,6 +16,7 @@
 //!   replaces what is to be copied, such as addresses, before the model sees it: what people type
 //!   becomes what models know.
 //! - [`lexicon`] learns from a parallel corpus how probable tokens are as translations of each other.
+//! - [`quality`] checks and cleans parallel corpora before training.
 //! - [`error`] holds the one error type; each message names the file, the line and the remedy.
 //!
 //! ```
@@ -36,6 +37,7 @@ pub mod lexicon;
 pub mod lines;
 pub mod markup;
 pub mod parallel;
+pub mod quality;
 pub mod sentences;
 pub mod special;
 pub mod tokenizer;
