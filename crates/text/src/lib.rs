@@ -18,6 +18,7 @@
 //! - [`wrapped`] joins the lines of a paragraph that was broken at a width, and breaks its translation again.
 //! - [`glossary`] knows which terms must be translated in which way, and finds them in a text.
 //! - [`lexicon`] learns from a parallel corpus how probable tokens are as translations of each other.
+//! - [`quality`] checks and cleans parallel corpora before training.
 //! - [`error`] holds the one error type; each message names the file, the line and the remedy.
 //!
 //! ```
@@ -40,6 +41,7 @@ pub mod lexicon;
 pub mod lines;
 pub mod markup;
 pub mod parallel;
+pub mod quality;
 pub mod sentences;
 pub mod special;
 pub mod tokenizer;
