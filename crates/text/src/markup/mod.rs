@@ -7,6 +7,16 @@
 //! A reader of a format turns each block (a paragraph, a heading, a cell) into one [`Marked`] and remembers what the
 //! numbers of its tags stand for: `<b class="x">` and `</b>`, a run's properties in a DOCX file, two asterisks in
 //! Markdown. The translator moves the tags to the words that they belong to and knows none of these formats.
+//!
+//! - [`Bare`] takes the tags out of a text and puts them back into its translation, by links between [`units`];
+//!   `placement` decides where.
+
+mod bare;
+mod placement;
+mod units;
+
+pub use bare::{Bare, Restored};
+pub use units::{units, units_of_tokens};
 
 /// A piece of text with inline markup.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
