@@ -10,12 +10,19 @@
 //!
 //! - [`Bare`] takes the tags out of a text and puts them back into its translation, by links between [`units`];
 //!   `placement` decides where.
+//! - [`Page`] reads and writes HTML and XML, by `tokens`, `entities` and what `elements` are.
 
 mod bare;
+mod elements;
+mod entities;
+mod page;
 mod placement;
+mod tokens;
 mod units;
 
 pub use bare::{Bare, Restored};
+pub use elements::{Outline, Syntax, XmlTags};
+pub use page::Page;
 pub use units::{units, units_of_tokens};
 
 /// A piece of text with inline markup.
