@@ -23,8 +23,8 @@ use crate::search::{Finish, SearchModel};
 /// glossary (that of the second's options) are found in the source and required of the second.
 #[derive(Debug)]
 pub struct Chain<A = CpuModel, B = CpuModel> {
-    first: Translator<A>,
-    second: Translator<B>,
+    pub(super) first: Translator<A>,
+    pub(super) second: Translator<B>,
     glossary: Option<Arc<Glossary>>,
 }
 
@@ -117,6 +117,10 @@ fn join((pivot, target): (Translation, Translation)) -> Translation {
             early => early,
         },
         alignment: compose(pivot.alignment.as_deref(), target.alignment.as_deref()),
+        unit_alignment: compose(
+            pivot.unit_alignment.as_deref(),
+            target.unit_alignment.as_deref(),
+        ),
         pivot: Some(pivot.text.clone()),
         ..target
     };

@@ -1,5 +1,7 @@
 //! Lines to tokens.
 
+use std::ops::Range;
+
 use attentive_model::Generation;
 use attentive_model::directory::Tokenizers;
 use attentive_text::lines::is_blank;
@@ -119,6 +121,8 @@ pub(super) struct Source {
     pub words: Option<Vec<usize>>,
     /// What the translation must contain.
     pub phrases: Vec<Phrase>,
+    /// Which units each token writes, if alignments were asked for.
+    pub units: Option<Vec<Range<usize>>>,
 }
 
 impl Source {
@@ -140,6 +144,9 @@ impl Source {
         let words = options
             .alignments
             .then(|| alignment::words_of(&tokenizers.src, &tokens, Some(text)));
+        let units = options
+            .alignments
+            .then(|| alignment::units_of(&tokenizers.src, &tokens, text));
         // Longer lines were cut into pieces; of one with several tokens in each character the rest is lost, and told.
         let truncated = tokens.len().saturating_sub(frame.room(options));
         tokens.truncate(tokens.len() - truncated);
@@ -155,6 +162,7 @@ impl Source {
             unknown,
             words,
             phrases: Vec::new(),
+            units,
         })
     }
 }
