@@ -15,6 +15,8 @@
 //! - [`language`] tells German from English, [`sentences`] splits text into sentences, and [`keep`]
 //!   replaces what is to be copied, such as addresses, before the model sees it: what people type
 //!   becomes what models know.
+//! - [`documents`] finds the texts in files of many formats and writes others in their places; [`markup`] is text
+//!   with inline tags, as documents hold it.
 //! - [`lexicon`] learns from a parallel corpus how probable tokens are as translations of each other.
 //! - [`error`] holds the one error type; each message names the file, the line and the remedy.
 //!
@@ -29,6 +31,7 @@
 //! # Ok::<(), attentive_text::TextError>(())
 //! ```
 
+pub mod documents;
 pub mod error;
 pub mod keep;
 pub mod language;
