@@ -6,6 +6,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::documents::Format;
 use crate::tokenizer::TokenizerKind;
 
 /// A result of this crate.
@@ -194,6 +195,18 @@ pub enum TextError {
         /// The line.
         line: usize,
         /// What is wrong there.
+        problem: String,
+    },
+    /// A document that cannot be read.
+    #[error("{path:?}{}: {problem}", place(*line))]
+    Document {
+        /// The file.
+        path: PathBuf,
+        /// The format that it was read as.
+        format: Format,
+        /// The line, unless the problem is one of the whole file.
+        line: Option<usize>,
+        /// What is wrong there, and what to do.
         problem: String,
     },
     /// A tokenizer that the `tokenizers` library refused to build or write.

@@ -17,6 +17,8 @@
 //!   becomes what models know.
 //! - [`wrapped`] joins the lines of a paragraph that was broken at a width, and breaks its translation again.
 //! - [`glossary`] knows which terms must be translated in which way, and finds them in a text.
+//! - [`documents`] finds the texts in files of many formats and writes others in their places; [`markup`] is text
+//!   with inline tags, as documents hold it.
 //! - [`lexicon`] learns from a parallel corpus how probable tokens are as translations of each other.
 //! - [`quality`] checks and cleans parallel corpora before training.
 //! - [`error`] holds the one error type; each message names the file, the line and the remedy.
@@ -33,6 +35,7 @@
 //! ```
 
 pub mod clauses;
+pub mod documents;
 pub mod error;
 pub mod glossary;
 pub mod keep;
