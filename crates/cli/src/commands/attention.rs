@@ -205,6 +205,7 @@ impl AttentionArgs {
                 Record::of(&model, &dir.tokenizers, &self.sentence, target)
             }
             (_, Choice::BuiltIn(_)) => return Err(only_for_the_cpu("built-in models are")),
+            (_, Choice::Into(..)) => return Err(only_for_the_cpu("--model with --to is")),
             #[cfg(not(feature = "training"))]
             _ => return Err(only_for_the_cpu("this build is")),
             #[cfg(feature = "training")]
