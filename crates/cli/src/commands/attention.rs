@@ -133,6 +133,9 @@ pub fn run(args: AttentionArgs, terminal: &Terminal) -> anyhow::Result<()> {
         target: record.target_text.clone(),
         model: choice.name(),
     };
+    if record.decoder.is_empty() && selection.kinds.len() > 1 {
+        terminal.note("the decoder's layers are recurrent (SSRU): there is no self-attention of theirs");
+    }
     let theme = args.picture.theme(Theme::Light);
     let sections = selection.of(&record).map_err(usage)?;
     match format {
@@ -253,7 +256,9 @@ impl AttentionArgs {
 /// Layers and heads that are not there are wrong usage.
 fn usage(error: PictureError) -> anyhow::Error {
     match error {
-        PictureError::NoSuchLayer { .. } | PictureError::NoSuchHead { .. } => {
+        PictureError::NoSuchLayer { .. }
+        | PictureError::NoSuchHead { .. }
+        | PictureError::NoDecoderSelfAttention => {
             Ending::Usage(error.to_string()).into()
         }
         other => other.into(),
