@@ -120,7 +120,11 @@ pub fn choose_target(directory: &mut ModelDir, target: &str) -> anyhow::Result<(
         return Ok(());
     }
     let generation = &directory.generation;
-    let several: Vec<&str> = generation.target_languages.keys().map(String::as_str).collect();
+    let several: Vec<&str> = generation
+        .target_languages
+        .keys()
+        .map(String::as_str)
+        .collect();
     let known = match (&generation.target_language, &several[..]) {
         (Some(own), []) if same(&canonical(own), target) => return Ok(()),
         (Some(own), []) => own.clone(),

@@ -30,7 +30,10 @@ pub fn route<M: Clone>(models: &[Direction<M>], from: &str, to: &str) -> Option<
         let fits = |model: &&Direction<M>| same(&model.from, from) && same(&model.to, to);
         // Where regions or scripts are told apart, the one that was asked for comes first.
         let exact = |model: &&Direction<M>| fits(model) && model.to.eq_ignore_ascii_case(to);
-        let model = models.iter().find(exact).or_else(|| models.iter().find(fits));
+        let model = models
+            .iter()
+            .find(exact)
+            .or_else(|| models.iter().find(fits));
         model.map(|direction| direction.model.clone())
     };
     if let Some(model) = direct(from, to) {

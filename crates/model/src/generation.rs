@@ -201,7 +201,10 @@ impl Generation {
         let wanted = language::canonical(code);
         let fits = |name: &&String| language::canonical(name) == wanted;
         let names: Vec<&String> = self.target_languages.keys().filter(fits).collect();
-        let variant = |code: &str| code.split_once(['_', '-']).map(|(_, rest)| rest.to_lowercase());
+        let variant = |code: &str| {
+            code.split_once(['_', '-'])
+                .map(|(_, rest)| rest.to_lowercase())
+        };
         let same = names.iter().find(|name| variant(name) == variant(code));
         let whole = || names.iter().find(|name| variant(name).is_none());
         let Some(name) = same.or_else(whole).or(names.first()) else {

@@ -134,7 +134,9 @@ pub fn run(args: AttentionArgs, terminal: &Terminal) -> anyhow::Result<()> {
         model: choice.name(),
     };
     if record.decoder.is_empty() && selection.kinds.len() > 1 {
-        terminal.note("the decoder's layers are recurrent (SSRU): there is no self-attention of theirs");
+        terminal.note(
+            "the decoder's layers are recurrent (SSRU): there is no self-attention of theirs",
+        );
     }
     let theme = args.picture.theme(Theme::Light);
     let sections = selection.of(&record).map_err(usage)?;
@@ -258,9 +260,7 @@ fn usage(error: PictureError) -> anyhow::Error {
     match error {
         PictureError::NoSuchLayer { .. }
         | PictureError::NoSuchHead { .. }
-        | PictureError::NoDecoderSelfAttention => {
-            Ending::Usage(error.to_string()).into()
-        }
+        | PictureError::NoDecoderSelfAttention => Ending::Usage(error.to_string()).into(),
         other => other.into(),
     }
 }

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use attentive_model::{Generation, Tokenizers};
-use attentive_text::{SentencePiece, Tokenizer};
 use attentive_text::tokenizer::vocabulary_file;
+use attentive_text::{SentencePiece, Tokenizer};
 use serde_json::Value;
 
 use super::exported;

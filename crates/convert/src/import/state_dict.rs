@@ -282,7 +282,11 @@ pub(super) fn read(path: &Path) -> Result<Tensors> {
 /// Where the weights of a Hugging Face folder are: a file, or the index of several.
 pub(super) fn weights_of(folder: &Path) -> Result<PathBuf> {
     let index = WEIGHTS.map(|name| format!("{name}.index.json"));
-    for name in WEIGHTS.iter().copied().chain(index.iter().map(String::as_str)) {
+    for name in WEIGHTS
+        .iter()
+        .copied()
+        .chain(index.iter().map(String::as_str))
+    {
         let path = folder.join(name);
         if path.is_file() {
             return Ok(path);
@@ -290,7 +294,10 @@ pub(super) fn weights_of(folder: &Path) -> Result<PathBuf> {
     }
     Err(ConvertError::Unrecognized {
         path: folder.to_path_buf(),
-        found: format!("neither {} nor an index of several files", WEIGHTS.join(" nor ")),
+        found: format!(
+            "neither {} nor an index of several files",
+            WEIGHTS.join(" nor ")
+        ),
     })
 }
 
@@ -309,8 +316,10 @@ fn shards(index: &Path) -> Result<Tensors> {
         let file = file.as_str().unwrap_or_default();
         // The name of a file beside the index, and nothing that leads elsewhere.
         let mut parts = Path::new(file).components();
-        if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
-            || file.ends_with(".json")
+        if !matches!(
+            (parts.next(), parts.next()),
+            (Some(Component::Normal(_)), None)
+        ) || file.ends_with(".json")
         {
             let remedy = "names of files beside it are read";
             return Err(wrong(format!("the file {file:?}"), remedy));
