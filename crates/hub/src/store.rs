@@ -33,8 +33,10 @@ pub struct StoredModel {
     pub name: Repository,
     /// The model directory.
     pub folder: PathBuf,
-    /// The languages that it reads and writes, if they are known.
+    /// The languages that it reads and writes, if they are known and no choice.
     pub languages: Option<(String, String)>,
+    /// The languages among which a model of several targets lets choose, each with the language that it reads.
+    pub choices: Vec<(String, String)>,
     /// What all its files need on the disk.
     pub bytes: u64,
     /// The numbers of its weights: `f32` or `int8`.
@@ -189,11 +191,17 @@ impl Store {
     pub(crate) fn read(&self, name: &Repository) -> Result<StoredModel> {
         let folder = self.path(name);
         let generation = ModelDir::generation_of(&folder)?;
-        let languages = generation.languages();
+        let languages = generation.languages().or_else(|| name.languages());
+        let from = generation.source_language.clone();
+        let from = from.or_else(|| Some(name.languages()?.0));
+        let choice = |to: String| Some((from.clone()?, to));
+        let targets = generation.target_languages.into_keys();
+        let choices: Vec<_> = targets.filter_map(choice).collect();
         let weights = Weights::open(ModelDir::weights_path(&folder))?;
         Ok(StoredModel {
             name: name.clone(),
-            languages: languages.or_else(|| name.languages()),
+            languages: languages.filter(|_| choices.is_empty()),
+            choices,
             bytes: bytes_in(&folder)?,
             precision: if weights.is_int8() { "int8" } else { "f32" },
             license: generation.license,

@@ -20,7 +20,7 @@ use clap::Args;
 use crate::arguments::positive;
 use crate::decoding::{DecodingArgs, LinesArgs};
 use crate::exit::Ending;
-use crate::model::{Choice, translator};
+use crate::model::{Choice, choose_target, translator};
 use crate::terminal::Terminal;
 
 /// Arguments of `serve`.
@@ -258,7 +258,7 @@ impl Model {
         let own = match &choice {
             Choice::BuiltIn(model) => Some(Self::built_in(model)),
             Choice::Pulled(model) => Self::pulled(model.clone()),
-            Choice::Directory(_) => None,
+            Choice::Directory(_) | Choice::Into(..) => None,
         };
         if let (Some(own), None) = (own, languages) {
             return Ok(own);
@@ -283,7 +283,10 @@ impl Model {
     }
 
     fn load(&self, lines: &LinesArgs, decoding: &DecodingArgs) -> anyhow::Result<Served> {
-        let directory = self.choice.open()?;
+        let mut directory = self.choice.open()?;
+        if !directory.generation.target_languages.is_empty() {
+            choose_target(&mut directory, &self.target)?;
+        }
         let mut options = decoding.options(TranslatorOptions::of(&directory)?, 1)?;
         options.lines = lines.of(&self.choice);
         options.source_language = Some(self.source.clone());

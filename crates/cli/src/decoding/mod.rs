@@ -92,6 +92,7 @@ impl LinesArgs {
         let raw_text = match model {
             Choice::BuiltIn(_) | Choice::Pulled(_) => !self.whole_lines,
             Choice::Directory(_) => self.by_sentence,
+            Choice::Into(model, _) => return self.of(model),
         };
         if raw_text {
             Lines::RawText

@@ -153,6 +153,18 @@ impl TranslateArgs {
     ) -> anyhow::Result<()> {
         let (device, compute) = (self.device.device.as_str(), self.decoding.compute);
         let directory = choice.open()?;
+        let targets = &directory.generation.target_languages;
+        if !targets.is_empty() {
+            let names: Vec<&str> = targets.keys().map(String::as_str).collect();
+            let (example, names) = (names[0], names.join(", "));
+            answers.say(|terminal| {
+                terminal.warn(format_args!(
+                    "{} writes several languages ({names}): choose one with --to, or begin each line with \
+                     >>{example}<<",
+                    choice.name()
+                ));
+            });
+        }
         let options = self.options(choice, &directory, window)?;
         match choice {
             _ if device == "cpu" => {
@@ -168,6 +180,7 @@ impl TranslateArgs {
             }
             _ if self.draft.is_some() => Err(only_for_the_cpu("drafts are")),
             Choice::BuiltIn(_) => Err(only_for_the_cpu("built-in models are")),
+            Choice::Into(..) => Err(only_for_the_cpu("--model with --to is")),
             _ if self.alignments || compute != ComputeKind::Auto => {
                 Err(only_for_the_cpu("--alignments and --compute are"))
             }
