@@ -4,7 +4,7 @@
 mod program;
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -391,4 +391,64 @@ fn help_has_examples() {
         help.contains("Examples:") && help.contains("--n-best"),
         "{help}"
     );
+}
+
+/// `GET` or, with a body, `POST`; the body of the answer.
+fn http(address: &str, path: &str, body: &str) -> String {
+    let mut stream = std::net::TcpStream::connect(address).expect("it listens");
+    let method = if body.is_empty() { "GET" } else { "POST" };
+    let length = body.len();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(head.as_bytes()).expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    let (_, body) = answer.split_once("\r\n\r\n").expect("an answer");
+    body.to_owned()
+}
+
+#[test]
+fn a_run_can_be_watched_and_its_newest_checkpoint_translates() {
+    let mut server = program::command(&["serve", "--run", run(), "--port", "0"])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut lines = BufReader::new(server.stderr.take().expect("piped")).lines();
+    let address = lines.find_map(|line| Some(line.ok()?.split_once("http://")?.1.to_owned()));
+    let address = address.expect("it says where it listens");
+    let began = std::time::Instant::now();
+    let history: Value = loop {
+        let history: Value =
+            serde_json::from_str(&http(&address, "/run/history", "")).expect("JSON");
+        let seen = history["checkpoints"].as_array().is_some_and(|all| {
+            !all.is_empty() && all.iter().all(|checkpoint| checkpoint["attention"] == true)
+        });
+        if seen {
+            break history;
+        }
+        assert!(began.elapsed().as_secs() < 120, "{history}");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    };
+    let events = history["events"].as_array().expect("events");
+    for kind in ["step", "validation"] {
+        assert!(events.iter().any(|event| event["event"] == kind), "{kind}");
+    }
+    let last = history["checkpoints"].as_array().and_then(|all| all.last());
+    let last = last.and_then(|one| one["name"].as_str()).expect("a name");
+    let path = format!("/run/attention?checkpoint={last}");
+    let map: Value = serde_json::from_str(&http(&address, &path, "")).expect("JSON");
+    assert_eq!(map["attention"][0]["kind"], "cross");
+    let answer = http(&address, "/v1/translate", r#"{"text": "a b c"}"#);
+    let answer: Value = serde_json::from_str(&answer).expect("JSON");
+    assert_eq!(answer["source"], "x-source", "letters are in no language");
+    let said = answer["translations"][0]["text"].as_str().expect("a text");
+    let newest = attentive_reading(
+        &["translate", "--model", &format!("{}/last", run())],
+        b"a b c",
+    );
+    assert_eq!(said, newest.good().trim_end());
+    server.kill().expect("it runs");
+    server.wait().expect("it ends");
 }

@@ -136,6 +136,9 @@ impl Browser {
         let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }));
         browser.session = browser.attached(&target["targetId"]);
         browser.resize(width, height);
+        // As if its window were before all others: otherwise nothing has the focus.
+        let focused = json!({ "enabled": true });
+        browser.call("Emulation.setFocusEmulationEnabled", focused);
         for domain in ["Page", "Runtime", "Log", "Network"] {
             browser.call(&format!("{domain}.enable"), json!({}));
         }
@@ -206,26 +209,34 @@ impl Browser {
         found.as_str().expect("a text").to_owned()
     }
 
-    /// Whether an expression about the frame of another origin within the page is true. Such a frame is a target of its
-    /// own.
+    /// The value of an expression in a frame of the page whose address holds `url_part`, if it is there.
     pub fn ask_frame(&mut self, url_part: &str, expression: &str) -> Option<Value> {
+        let fits = |url: &Value| url.as_str().is_some_and(|url| url.contains(url_part));
+        // A frame of another origin may have a process, and then a session, of its own.
         let own = std::mem::take(&mut self.session);
         let targets = self.call("Target.getTargets", json!({}));
-        let found = targets["targetInfos"].as_array().and_then(|all| {
-            let fits = |one: &&Value| {
-                one["type"] == "iframe" && one["url"].as_str().is_some_and(|u| u.contains(url_part))
-            };
-            all.iter().find(fits).map(|one| one["targetId"].clone())
-        });
-        let answer = found.map(|target| {
-            self.session = self.attached(&target);
+        let targets = targets["targetInfos"].as_array().cloned();
+        let mut frames = targets.into_iter().flatten();
+        if let Some(frame) = frames.find(|one| one["type"] == "iframe" && fits(&one["url"])) {
+            self.session = self.attached(&frame["targetId"]);
             let value = self.ask(expression);
             let session = std::mem::take(&mut self.session);
             self.call("Target.detachFromTarget", json!({ "sessionId": session }));
-            value
-        });
+            self.session = own;
+            return Some(value);
+        }
         self.session = own;
-        answer
+        let tree = self.call("Page.getFrameTree", json!({}));
+        let frames = tree["frameTree"]["childFrames"].as_array().cloned();
+        let mut frames = frames.into_iter().flatten();
+        let frame = frames.find(|one| fits(&one["frame"]["url"]))?;
+        let world = json!({ "frameId": frame["frame"]["id"] });
+        let world = self.call("Page.createIsolatedWorld", world);
+        let answer = self.call(
+            "Runtime.evaluate",
+            json!({ "expression": expression, "returnByValue": true, "contextId": world["executionContextId"] }),
+        );
+        Some(answer["result"]["value"].clone())
     }
 
     /// Moves the pointer to the middle of an element.

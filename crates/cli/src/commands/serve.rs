@@ -28,7 +28,7 @@ use crate::terminal::Terminal;
 #[command(after_help = EXAMPLES)]
 pub struct ServeArgs {
     /// A model directory, a training run, a built-in or a pulled model; its languages before it if its directory does not
-    /// say them: de-en=DIR. May be given several times [default: all built-in and pulled models]
+    /// say them: de-en=DIR. May be given several times [default: all built-in and pulled models; with --run none]
     #[arg(long = "model", short, value_name = "[LANGUAGES=]MODEL")]
     models: Vec<String>,
     /// The folder of a training run to watch in a browser, at /run: curves, samples, attention after every checkpoint, and

@@ -69,19 +69,27 @@ impl Run {
 
     /// Reads what is new. True if `last` or `best` points to another model than before.
     pub fn look(&self) -> bool {
-        let (moved, wanted) = {
-            let mut seen = self.lock();
-            seen.log.read_on();
-            let samples = seen.log.samples();
-            let moved = seen.checkpoints.look();
-            (moved, seen.checkpoints.wanted(samples))
+        let mut seen = self.lock();
+        seen.log.read_on();
+        seen.checkpoints.look()
+    }
+
+    /// Looks at the attention of checkpoints that are new.
+    fn inspect(&self) {
+        let wanted = {
+            let seen = self.lock();
+            seen.checkpoints.wanted(seen.log.samples())
         };
         // Without the lock: a large model takes a while, and pages ask meanwhile.
         for job in wanted {
             let done = job.run();
             self.lock().checkpoints.keep(done);
         }
-        moved
+    }
+
+    /// The links count as moved the next time.
+    fn look_again(&self) {
+        self.lock().checkpoints.forget_links();
     }
 
     /// `loaded` is the number of the model that translates.
@@ -112,21 +120,15 @@ pub async fn watch(app: Arc<App>) {
     loop {
         let looking = Arc::clone(&app);
         let looked = tokio::task::spawn_blocking(move || {
-            let moved = looking.run.as_ref().is_some_and(Run::look);
+            let Some(run) = &looking.run else { return };
             // A model that was removed meanwhile is no harm: there is a newer one, which is seen next time.
-            if moved && looking.loaded().is_some() && looking.load().is_err() {
-                looking.run.as_ref().inspect(|run| run.look_again());
+            if run.look() && looking.loaded().is_some() && looking.load().is_err() {
+                run.look_again();
             }
+            run.inspect();
         });
         let _ = looked.await;
         tokio::time::sleep(PAUSE).await;
-    }
-}
-
-impl Run {
-    /// The links count as moved the next time.
-    fn look_again(&self) {
-        self.lock().checkpoints.forget_links();
     }
 }
 

@@ -47,7 +47,7 @@ pub fn visit_server(
     flags: &[&str],
 ) -> Option<Visit> {
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let flags = [&["--lang=en-US", "--accept-lang=en-US"], flags].concat();
+    let flags = [&["--lang=en-US", "--accept-lang=en-US"][..], flags].concat();
     let mut browser = Browser::with_flags(test, 1280, 900, &flags)?;
     let server = server();
     browser.allow(&format!("http://{}/", server.address));
