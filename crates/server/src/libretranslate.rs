@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Path, Request, State};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::{get, post};
 use serde_json::{Value, json};
@@ -177,18 +178,7 @@ async fn languages(State(app): State<Arc<App>>) -> Response {
 }
 
 async fn translate_file(State(app): State<Arc<App>>, request: Request) -> Response {
-    let header = |name: &str| {
-        request
-            .headers()
-            .get(name)?
-            .to_str()
-            .ok()
-            .map(str::to_owned)
-    };
-    let host = header("host").unwrap_or_else(|| "localhost".to_owned());
-    // What a proxy says about the connection to it.
-    let secure = header("x-forwarded-proto").is_some_and(|scheme| scheme == "https");
-    let scheme = if secure { "https" } else { "http" };
+    let origin = origin(request.headers());
     let answer = async {
         let mut fields = Fields::read(request, &app.options.limits).await?;
         app.check_key(fields.text("api_key").as_deref())?;
@@ -221,9 +211,17 @@ async fn translate_file(State(app): State<Arc<App>>, request: Request) -> Respon
         let name = crate::documents::translated_name(&file, &target);
         let bytes = text.unwrap_or_default().into_bytes();
         let (id, _) = app.files.add(name, characters, Ok(bytes));
-        Ok(json!({"translatedFileUrl": format!("{scheme}://{host}/download_file/{id}")}))
+        Ok(json!({"translatedFileUrl": format!("{origin}/download_file/{id}")}))
     };
     answer_json(answer.await)
+}
+
+/// Where a client reaches this server, by what it or a proxy says.
+fn origin(headers: &HeaderMap) -> String {
+    let header = |name: &str| headers.get(name)?.to_str().ok();
+    let secure = header("x-forwarded-proto") == Some("https");
+    let scheme = if secure { "https" } else { "http" };
+    format!("{scheme}://{}", header("host").unwrap_or("localhost"))
 }
 
 async fn download_file(State(app): State<Arc<App>>, Path(id): Path<String>) -> Response {

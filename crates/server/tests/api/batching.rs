@@ -120,10 +120,13 @@ fn nobody_works_for_a_client_that_is_gone() {
 #[test]
 fn a_full_queue_is_told_to_come_back_before_the_body_is_read() {
     let mut options = slow();
-    options.limits.queue = 1;
+    options.limits.queue = 2;
     let server = TestServer::with(options);
-    let document = begin(server.address, &endless_document());
-    wait_for_queue(&server);
+    let document = endless_document();
+    let documents = [(); 2].map(|()| begin(server.address, &document));
+    server.wait_until("both documents are in the queue", |server| {
+        server.app.scheduler.waiting() > 20_000
+    });
     thread::scope(|scope| {
         for (path, key) in [
             ("/translate", "error"),
@@ -155,8 +158,8 @@ fn a_full_queue_is_told_to_come_back_before_the_body_is_read() {
         b"",
     );
     assert_eq!(other.json()["translatedText"], server.expected("a"));
-    drop(document);
-    server.wait_until("the document is given up", |server| {
+    drop(documents);
+    server.wait_until("the documents are given up", |server| {
         server.metric("attentive_requests_in_flight") == 0.0
     });
     assert_eq!(ask(&server, "a"), server.expected("a"));
