@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use attentive_runtime::Translator;
 use attentive_runtime::translator::{Found, SplitLine, Translation, WithPrefix};
+use attentive_runtime::{Translator, TranslatorOptions};
+use attentive_text::Glossary;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, timeout_at};
 
@@ -35,6 +36,8 @@ pub struct Wish {
     pub prefix: String,
     /// Who asks.
     pub client: Client,
+    /// Terms that must be translated in a certain way.
+    pub glossary: Option<Arc<Glossary>>,
 }
 
 impl Default for Wish {
@@ -46,6 +49,7 @@ impl Default for Wish {
             details: None,
             prefix: String::new(),
             client: Client::default(),
+            glossary: None,
         }
     }
 }
@@ -136,7 +140,17 @@ impl Translating {
             return Err(Refusal::Draining);
         }
         let variant = model.variant(wish.variant());
-        let translator = variant.map_err(|_| Refusal::Failed)?;
+        let mut translator = variant.map_err(|_| Refusal::Failed)?;
+        if let Some(glossary) = &wish.glossary {
+            // The same model and the same search, so that these sentences share batches with all others.
+            let with_terms = translator.with_options(TranslatorOptions {
+                glossary: Some(Arc::clone(glossary)),
+                source_language: Some(model.source.clone()),
+                target_language: Some(model.target.clone()),
+                ..translator.options().clone()
+            });
+            translator = Arc::new(with_terms.map_err(|_| Refusal::Failed)?);
+        }
         let mut new = Self {
             deadline: Instant::now() + app.options.limits.translation_time,
             app,
@@ -208,7 +222,8 @@ impl Translating {
                     self.add_sentence(source, &gap, Some(copied), None);
                     continue;
                 }
-                let key = wish.details.is_none().then(|| Key {
+                let cached = wish.details.is_none() && wish.glossary.is_none();
+                let key = cached.then(|| Key {
                     model,
                     variant: wish.variant(),
                     sentence: source.to_owned(),
@@ -368,6 +383,9 @@ fn join_lines(lines: Vec<(Translation, &'static str)>) -> Translation {
         whole.score += line.score / spoken;
         whole.log_prob += line.log_prob;
         whole.unknown += line.unknown;
+        whole
+            .missing_terms
+            .extend(line.missing_terms.iter().cloned());
         whole.repetition_blocked |= line.repetition_blocked;
         if let Some(cut) = line.truncated {
             whole.truncated = Some(whole.truncated.unwrap_or(0) + cut);

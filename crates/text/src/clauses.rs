@@ -279,7 +279,7 @@ mod tests {
             .collect();
         let text = clauses.join(" ");
         let pieces = cut(&text, 64, words_of);
-        assert_eq!(pieces.len(), 16);
+        assert_eq!(pieces.len(), 17);
         assert!(
             pieces
                 .iter()

@@ -9,7 +9,7 @@ use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::{answer_json, language, read};
+use super::{answer_json, glossaries, language, read};
 use crate::app::App;
 use crate::documents::{text, translated_name};
 use crate::files::Stored;
@@ -48,8 +48,10 @@ async fn uploaded(app: &Arc<App>, fields: &Fields) -> Result<Value, Refusal> {
         }
     };
     let direction = registry.direction(&source, &target)?;
+    let asked = fields.text("source_lang").map(|_| source.as_str());
     let wish = Wish {
         client: app.client(fields),
+        glossary: glossaries::asked(app, fields, asked, &target)?,
         ..Wish::default()
     };
     let found = markup::translate(app, &direction, Format::Text, vec![text], wish).await;

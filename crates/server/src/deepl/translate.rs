@@ -8,7 +8,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::{answer_json, language, read};
+use super::{answer_json, glossaries, language, read};
 use crate::app::App;
 use crate::http::body::Fields;
 use crate::languages::base;
@@ -48,19 +48,7 @@ async fn translated(app: &Arc<App>, fields: &Fields) -> Result<Value, Refusal> {
     let source = source.map(|code| language(&registry, "source_lang", &code));
     let source = source.transpose()?;
     let style = Style::read(fields)?;
-    if let Some(id) = fields.text("glossary_id") {
-        let source = source
-            .as_deref()
-            .ok_or_else(|| invalid("A glossary needs 'source_lang'."))?;
-        let glossary = app.glossaries.get(&id);
-        let glossary = glossary.ok_or(Refusal::NotFound("There is no such glossary."))?;
-        if base(&glossary.source_lang) != base(source)
-            || base(&glossary.target_lang) != base(&target)
-        {
-            return Err(invalid("The glossary is for other languages."));
-        }
-        return Err(invalid("Glossaries are kept here, but not applied yet."));
-    }
+    let glossary = glossaries::asked(app, fields, source.as_deref(), &target)?;
 
     // Each text has its own language, if none is given; those of one language are translated together.
     let mut by_source: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -75,6 +63,7 @@ async fn translated(app: &Arc<App>, fields: &Fields) -> Result<Value, Refusal> {
         let wish = Wish {
             whole_lines: style.split == Split::Never,
             client: app.client(fields),
+            glossary: glossary.clone(),
             ..Wish::default()
         };
         let found = markup::translate(app, &direction, style.format, own.collect(), wish).await?;

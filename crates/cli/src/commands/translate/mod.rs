@@ -15,9 +15,10 @@ use std::sync::Arc;
 use attentive_hub::StoredModel;
 use attentive_hub::route::Route;
 use attentive_model::{ModelDir, Shortlist};
-use attentive_runtime::translator::{Chain, Translation, TranslatorOptions, WithPrefix};
+use attentive_runtime::translator::{Chain, Lines, Translation, TranslatorOptions};
 use attentive_text::Glossary;
 use attentive_text::lines::is_blank;
+use attentive_text::wrapped::{Layout, Wrapping};
 use clap::Args;
 
 use crate::arguments::{DeviceArg, positive};
@@ -30,8 +31,9 @@ use crate::model::{self, Choice, named_usage, only_for_the_cpu};
 use crate::network::LoadedModel;
 use crate::output::Output;
 use crate::terminal::Terminal;
+use crate::wording::plural;
 use answers::Form;
-use input::{Input, InputArgs, Pace};
+use input::{Input, InputArgs, Pace, Unit, Wrapped};
 use progress::Progress;
 
 /// Arguments of `translate`.
@@ -106,7 +108,7 @@ Models that were pulled add their languages; --from and --to choose. Where no mo
 two are chained through English; the score is then the sum of both, and --json has the text between as \"pivot\".
 
 Every line gives one line (with --alternatives up to N lines), in the same order; an empty line
-stays empty. Files of any size are translated in constant memory. Lines are counted from 1, words
+stays empty. The exception are paragraphs of a .txt file that were broken at a width (see --wrapped). Files of any size are translated in constant memory. Lines are counted from 1, words
 from 0. Scores are log-probabilities divided by length^alpha: nearer to 0 is better. The score of
 several sentences in a line is their mean.
 
@@ -138,6 +140,7 @@ pub fn run(mut args: TranslateArgs, terminal: &Terminal) -> anyhow::Result<()> {
         Route::Direct(choice) => args.with_one_model(&choice, window, input, answers),
         Route::ThroughEnglish(first, second) => {
             let chain = args.chain(&first, &second, window)?;
+            let input = args.paragraphs(args.lines.of(&second), input)?;
             answers.to(|answer| chain.translate_stream(input, answer))
         }
     }
@@ -166,6 +169,7 @@ impl TranslateArgs {
             });
         }
         let options = self.options(choice, &directory, window)?;
+        let input = self.paragraphs(options.lines, input)?;
         match choice {
             _ if device == "cpu" => {
                 let mut translator = model::translator(directory, compute, options)?;
@@ -192,6 +196,30 @@ impl TranslateArgs {
             #[cfg(not(feature = "training"))]
             _ => Err(only_for_the_cpu("this build is")),
         }
+    }
+
+    /// The lines, joined where they are one paragraph.
+    fn paragraphs(
+        &self,
+        lines: Lines,
+        input: Input,
+    ) -> anyhow::Result<Box<dyn Iterator<Item = anyhow::Result<Unit>>>> {
+        // Where an answer is more than a text, it belongs to a line.
+        let text_only = self.form() == Form::Plain && !self.alignments;
+        let wrapping = match (self.input.wrapped, lines) {
+            (Wrapped::Join, Lines::Whole) => {
+                let problem = "--wrapped join is for text, but lines are translated as they stand here: use --sentences";
+                return Err(Ending::Usage(problem.to_owned()).into());
+            }
+            (Wrapped::Join, Lines::RawText) => Wrapping::Join,
+            (Wrapped::Auto, Lines::RawText)
+                if input.is_document && text_only && input.pace == Pace::Window =>
+            {
+                Wrapping::Detect
+            }
+            _ => Wrapping::Lines,
+        };
+        Ok(input.paragraphs(wrapping))
     }
 
     /// Two models, one after the other.
@@ -229,6 +257,8 @@ struct Answers<'a> {
     /// After so many lines, whoever reads a pipe should get what is done.
     window: usize,
     line: usize,
+    /// Paragraphs whose lines were joined.
+    joined: usize,
     progress: Progress,
     notices: Notices,
     terminal: &'a Terminal,
@@ -248,6 +278,7 @@ impl<'a> Answers<'a> {
             output,
             window,
             line: 0,
+            joined: 0,
             notices: Notices::default(),
             terminal,
         })
@@ -275,12 +306,21 @@ impl<'a> Answers<'a> {
     fn to(
         mut self,
         translate: impl FnOnce(
-            &mut dyn FnMut(WithPrefix, Translation) -> anyhow::Result<()>,
+            &mut dyn FnMut(Unit, Translation) -> anyhow::Result<()>,
         ) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        translate(&mut |source, translation| self.add(&source.text, &translation))?;
+        translate(&mut |source, translation| match &source.layout {
+            Some(layout) => self.add_paragraph(&source.text, layout, &translation),
+            None => self.add(&source.text, &translation),
+        })?;
         self.progress.finish();
         self.output.finish()?;
+        if self.joined > 0 {
+            let paragraphs = plural(self.joined, "paragraph was", "paragraphs were");
+            self.terminal.note(format!(
+                "{paragraphs} joined before translating, and broken at the same width again (--wrapped lines: each line for itself)"
+            ));
+        }
         self.notices.tell(self.terminal);
         Ok(())
     }
@@ -288,6 +328,23 @@ impl<'a> Answers<'a> {
     /// Says something between the answers.
     fn say(&self, say: impl FnOnce(&Terminal)) {
         self.progress.suspend(|| say(self.terminal));
+    }
+
+    /// Answers several lines that were joined.
+    fn add_paragraph(
+        &mut self,
+        source: &str,
+        layout: &Layout,
+        translation: &Translation,
+    ) -> anyhow::Result<()> {
+        if let Some(warning) = self.notices.add(self.line + 1, translation) {
+            self.say(|terminal| terminal.warn(warning));
+        }
+        self.line += layout.lines;
+        self.joined += 1;
+        writeln!(self.output, "{}", layout.wrap(&translation.text))?;
+        self.progress.add(source);
+        Ok(())
     }
 
     /// Answers the next line.
