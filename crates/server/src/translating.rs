@@ -348,6 +348,7 @@ fn join_lines(lines: Vec<(Translation, &'static str)>) -> Translation {
                 finished: whole.finished,
                 tokens: None,
                 alignment: None,
+                unit_alignment: None,
                 pivot: None,
             });
     }

@@ -20,8 +20,8 @@ use crate::search::{Finish, SearchModel};
 /// for the best translation of the first. Alignments lead from the source through the pivot to the target.
 #[derive(Debug)]
 pub struct Chain<A = CpuModel, B = CpuModel> {
-    first: Translator<A>,
-    second: Translator<B>,
+    pub(super) first: Translator<A>,
+    pub(super) second: Translator<B>,
 }
 
 impl<A: SearchModel, B: SearchModel> Chain<A, B> {
@@ -93,6 +93,10 @@ fn join((pivot, target): (Translation, Translation)) -> Translation {
             early => early,
         },
         alignment: compose(pivot.alignment.as_deref(), target.alignment.as_deref()),
+        unit_alignment: compose(
+            pivot.unit_alignment.as_deref(),
+            target.unit_alignment.as_deref(),
+        ),
         pivot: Some(pivot.text.clone()),
         ..target
     };

@@ -28,6 +28,7 @@
 //! - `raw_text` splits lines of raw text into sentences, and joins their translations to lines again.
 //! - `source` turns lines into tokens, `queue` gives them to searches, `stream` reads lines without an end; `split`
 //!   does both halves for programs with a queue of their own, such as the server.
+//! - `marked` translates text with inline markup and moves the tags to the words that they belong to.
 //! - `chain` is two translators one after the other, for languages that no model connects directly.
 //! - `repetition` detects a model that repeats itself, `alignment` makes word alignments.
 //!
@@ -35,6 +36,7 @@
 
 mod alignment;
 mod chain;
+mod marked;
 mod options;
 mod queue;
 mod raw_text;
@@ -61,6 +63,7 @@ use crate::search::draft::{self, Draft, ModelDraft};
 use crate::search::{Feed, Hypothesis, Request, SearchModel, search_feed};
 
 pub use chain::Chain;
+pub use marked::{MarkedTranslation, Unmarked};
 pub use options::{Lines, Repetition, TranslatorOptions};
 pub use source::{Line, WithPrefix};
 pub use split::{Found, SplitLine};
@@ -359,8 +362,14 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
             let tokens = hypothesis.tokens.iter().skip(source.request.free_prefix);
             let shown = |token: &&u32| !self.frame.hidden.contains(token);
             let tokens: Vec<u32> = tokens.filter(shown).copied().collect();
+            let text = tgt.decode(&tokens);
+            let alignments = self
+                .options
+                .alignments
+                .then(|| self.alignments(source, &hypothesis.tokens, &text));
+            let (alignment, unit_alignment) = alignments.flatten().unzip();
             Alternative {
-                text: tgt.decode(&tokens),
+                text,
                 score: hypothesis.score,
                 log_prob: hypothesis.log_prob,
                 finished: hypothesis.finished,
@@ -368,11 +377,8 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
                     .options
                     .tokens
                     .then(|| tokens.iter().map(|&id| tgt.label(id)).collect()),
-                alignment: self
-                    .options
-                    .alignments
-                    .then(|| self.alignment(source, &hypothesis.tokens))
-                    .flatten(),
+                alignment,
+                unit_alignment,
                 pivot: None,
             }
         });
@@ -388,17 +394,27 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
         }
     }
 
-    fn alignment(&self, source: &Source, target: &[u32]) -> Option<Vec<(usize, usize)>> {
+    /// Links between words, and between units, of a source and a target with this text.
+    fn alignments(&self, source: &Source, target: &[u32], text: &str) -> Option<(Pairs, Pairs)> {
         let weights = self.model.cross_attention(&source.request.source, target)?;
         let src_len = source.request.source.len();
         let src = self.frame.before_source.len()..src_len - self.frame.after_source.len();
         let src_words = source.words.as_deref().unwrap_or_default();
+        let src_units = source.units.as_deref().unwrap_or_default();
         let given = source.request.free_prefix.min(target.len());
-        let tgt_words = alignment::words_of(&self.tokenizers.tgt, &target[given..], None);
+        let tgt = &self.tokenizers.tgt;
+        let tgt_words = alignment::words_of(tgt, &target[given..], None);
+        let tgt_units = alignment::units_of(tgt, &target[given..], text);
         let weights = &weights[given * src_len..];
-        Some(alignment::links(weights, src, src_words, &tgt_words))
+        Some((
+            alignment::links(weights, src.clone(), src_words, &tgt_words),
+            alignment::unit_links(weights, src, src_units, &tgt_units),
+        ))
     }
 }
+
+/// Links of an alignment.
+type Pairs = Vec<(usize, usize)>;
 
 /// Whether drafts can be used.
 fn takes_drafts<M: SearchModel>(model: &M, options: &TranslatorOptions) -> Result<()> {

@@ -10,6 +10,7 @@
 
 use attentive_text::keep::{self, Hidden, MARKS};
 use attentive_text::lines::is_blank;
+use attentive_text::markup::units;
 use attentive_text::sentences;
 
 use super::source::{Line, WithPrefix};
@@ -210,12 +211,20 @@ impl Case {
 impl Prepared {
     /// Undoes in the answer, and in its alternatives, what was done to the sentence.
     fn finish(&self, mut answer: Translation) -> Translation {
-        let best = (&mut answer.text, &mut answer.alignment, &mut answer.pivot);
-        let others = answer.alternatives.iter_mut();
-        let others = others.map(|other| (&mut other.text, &mut other.alignment, &mut other.pivot));
-        for (text, alignment, pivot) in std::iter::once(best).chain(others) {
+        let mut best = answer.take_best();
+        for found in std::iter::once(&mut best).chain(&mut answer.alternatives) {
+            let Alternative {
+                text,
+                alignment,
+                unit_alignment,
+                pivot,
+                ..
+            } = found;
             if let Some(links) = alignment {
-                self.restore_links(links, text);
+                self.restore_links(links, text, word_positions);
+            }
+            if let Some(links) = unit_alignment {
+                self.restore_links(links, text, unit_positions);
             }
             let unfolded = self.case.unfold(text, &self.prefix);
             *text = self.hidden.restore(&unfolded);
@@ -223,6 +232,7 @@ impl Prepared {
                 *pivot = self.hidden.restore(&self.case.unfold(pivot, ""));
             }
         }
+        answer.put_best(best);
         answer
     }
 
@@ -243,14 +253,19 @@ impl Prepared {
 
     /// Links between words with marks become links between words without: something hidden may have
     /// several words, and a mark that the model made up has none.
-    fn restore_links(&self, links: &mut [(usize, usize)], answer: &str) {
+    fn restore_links(
+        &self,
+        links: &mut [(usize, usize)],
+        answer: &str,
+        positions: fn(&str, &[String]) -> Vec<usize>,
+    ) {
         let items = self.hidden.items();
         if items.is_empty() {
             return;
         }
         let (src, tgt) = (
-            word_positions(&self.hidden.text, items),
-            word_positions(answer, items),
+            positions(&self.hidden.text, items),
+            positions(answer, items),
         );
         for (src_word, tgt_word) in links {
             *src_word = src.get(*src_word).copied().unwrap_or(*src_word);
@@ -261,6 +276,22 @@ impl Prepared {
 
 /// For each word of a text with marks the number that it, or its first part, has without.
 fn word_positions(text: &str, items: &[String]) -> Vec<usize> {
+    let count = |text: &str| text.split_whitespace().count();
+    positions(text.split_whitespace(), items, count)
+}
+
+/// For each unit of a text with marks the number that it, or its first part, has without.
+fn unit_positions(text: &str, items: &[String]) -> Vec<usize> {
+    let pieces = units(text).into_iter().map(|unit| &text[unit]);
+    positions(pieces, items, |text| units(text).len())
+}
+
+/// For each piece of a text with marks the number that it has without; `count` says how many pieces a text has.
+fn positions<'a>(
+    pieces: impl Iterator<Item = &'a str>,
+    items: &[String],
+    count: impl Fn(&str) -> usize,
+) -> Vec<usize> {
     let mut waiting: Vec<Option<&String>> = items.iter().map(Some).collect();
     let mut unmarked = |c: char| match MARKS.iter().position(|mark| *mark == c) {
         Some(index) => {
@@ -270,13 +301,13 @@ fn word_positions(text: &str, items: &[String]) -> Vec<usize> {
         None => c.to_string(),
     };
     let mut next = 0;
-    let place = |word: &str| {
-        let word: String = word.chars().map(&mut unmarked).collect();
-        let words = word.split_whitespace().count();
-        next += words;
-        next.saturating_sub(words.max(1))
+    let place = |piece: &str| {
+        let piece: String = piece.chars().map(&mut unmarked).collect();
+        let pieces = count(&piece);
+        next += pieces;
+        next.saturating_sub(pieces.max(1))
     };
-    text.split_whitespace().map(place).collect()
+    pieces.map(place).collect()
 }
 
 /// A sentence without words is its own translation.
@@ -284,10 +315,15 @@ fn copied(text: &str, alignments: bool) -> Translation {
     let words = text.split_whitespace().count();
     Alternative {
         text: text.to_owned(),
-        alignment: alignments.then(|| (0..words).map(|word| (word, word)).collect()),
+        alignment: alignments.then(|| to_itself(words)),
+        unit_alignment: alignments.then(|| to_itself(units(text).len())),
         ..Alternative::empty()
     }
     .into()
+}
+
+fn to_itself(count: usize) -> Vec<(usize, usize)> {
+    (0..count).map(|place| (place, place)).collect()
 }
 
 /// A line out of its sentences. Its n-th alternative consists of their n-th alternatives, so that the
@@ -345,7 +381,8 @@ fn joined(segments: &[Segment], parts: &[Part], rank: usize) -> Alternative {
     let mut line = Alternative::empty();
     let chained = parts.iter().any(|part| part.ranked(rank).pivot.is_some());
     line.pivot = chained.then(String::new);
-    let mut links = Some(Vec::new());
+    let (mut links, mut unit_links) = (Some(Vec::new()), Some(Vec::new()));
+    let (mut src_units, mut tgt_units) = (0, 0);
     let mut translated = 0;
     for (segment, part) in segments.iter().zip(parts) {
         let found = part.ranked(rank);
@@ -353,11 +390,16 @@ fn joined(segments: &[Segment], parts: &[Part], rank: usize) -> Alternative {
         line.text
             .push_str(sentences::space_between(&line.text, &found.text));
         let (src, tgt) = (next_word(&source), next_word(&line.text));
-        match &found.alignment {
-            Some(own) => links
-                .iter_mut()
-                .for_each(|links| links.extend(own.iter().map(|(s, t)| (s + src, t + tgt)))),
-            None => links = None,
+        add_links(&mut links, found.alignment.as_deref(), (src, tgt));
+        let units_before = (src_units, tgt_units);
+        add_links(
+            &mut unit_links,
+            found.unit_alignment.as_deref(),
+            units_before,
+        );
+        if unit_links.is_some() {
+            src_units += units(&segment.text).len();
+            tgt_units += units(&found.text).len();
         }
         for (line, text) in [(&mut source, &segment.text), (&mut line.text, &found.text)] {
             line.push_str(text);
@@ -379,7 +421,20 @@ fn joined(segments: &[Segment], parts: &[Part], rank: usize) -> Alternative {
     }
     line.score /= translated.max(1) as f64;
     line.alignment = links;
+    line.unit_alignment = unit_links;
     line
+}
+
+/// The links of a line with those of its next sentence, before which there are so many words or units on each side.
+fn add_links(
+    links: &mut Option<Vec<(usize, usize)>>,
+    own: Option<&[(usize, usize)]>,
+    (src, tgt): (usize, usize),
+) {
+    match (links.as_mut(), own) {
+        (Some(links), Some(own)) => links.extend(own.iter().map(|(s, t)| (s + src, t + tgt))),
+        _ => *links = None,
+    }
 }
 
 /// The number of the word that begins, or goes on, behind this text.

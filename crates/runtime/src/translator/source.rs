@@ -1,5 +1,7 @@
 //! Lines to tokens.
 
+use std::ops::Range;
+
 use attentive_model::Generation;
 use attentive_model::directory::Tokenizers;
 use attentive_text::lines::is_blank;
@@ -81,6 +83,8 @@ pub(super) struct Source {
     pub unknown: usize,
     /// Which word each token belongs to, if alignments were asked for.
     pub words: Option<Vec<usize>>,
+    /// Which units each token writes, if alignments were asked for.
+    pub units: Option<Vec<Range<usize>>>,
 }
 
 impl Source {
@@ -102,6 +106,9 @@ impl Source {
         let words = options
             .alignments
             .then(|| alignment::words_of(&tokenizers.src, &tokens, Some(text)));
+        let units = options
+            .alignments
+            .then(|| alignment::units_of(&tokenizers.src, &tokens, text));
         let framing = frame.before_source.len() + frame.after_source.len();
         let most = options.max_source_tokens.saturating_sub(framing).max(1);
         let truncated = tokens.len().saturating_sub(most);
@@ -117,6 +124,7 @@ impl Source {
             truncated,
             unknown,
             words,
+            units,
         })
     }
 }

@@ -23,6 +23,9 @@ pub struct Translation {
     /// and the model can say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alignment: Option<Vec<(usize, usize)>>,
+    /// As `alignment`, between smaller units than words: those of [`attentive_text::markup::units`].
+    #[serde(skip)]
+    pub unit_alignment: Option<Vec<(usize, usize)>>,
     /// What the first of two models made of it, if this one is from the second ([`Chain`](super::Chain)).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pivot: Option<String>,
@@ -51,6 +54,8 @@ pub struct Alternative {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alignment: Option<Vec<(usize, usize)>>,
     #[serde(skip)]
+    pub unit_alignment: Option<Vec<(usize, usize)>>,
+    #[serde(skip)]
     pub pivot: Option<String>,
 }
 
@@ -69,8 +74,17 @@ impl Translation {
             finished: self.finished,
             tokens: self.tokens.take(),
             alignment: self.alignment.take(),
+            unit_alignment: self.unit_alignment.take(),
             pivot: self.pivot.take(),
         }
+    }
+
+    /// Puts the best translation into its place again.
+    pub(super) fn put_best(&mut self, best: Alternative) {
+        (self.text, self.score, self.log_prob) = (best.text, best.score, best.log_prob);
+        (self.finished, self.tokens) = (best.finished, best.tokens);
+        (self.alignment, self.unit_alignment) = (best.alignment, best.unit_alignment);
+        self.pivot = best.pivot;
     }
 }
 
@@ -84,6 +98,7 @@ impl Alternative {
             finished: Finish::EndOfSentence,
             tokens: None,
             alignment: None,
+            unit_alignment: None,
             pivot: None,
         }
     }
@@ -99,6 +114,7 @@ impl From<Alternative> for Translation {
             finished: best.finished,
             tokens: best.tokens,
             alignment: best.alignment,
+            unit_alignment: best.unit_alignment,
             pivot: best.pivot,
             alternatives: Vec::new(),
             truncated: None,
