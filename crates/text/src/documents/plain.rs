@@ -97,7 +97,7 @@ impl Plain {
                     let indent = &second[..second.len() - second.trim_start().len()];
                     let end = line_end(&text[lines[first].clone()]);
                     Piece::Wrapped {
-                        width,
+                        width: width - indent.chars().count(),
                         before: format!("{end}{indent}"),
                     }
                 });
@@ -119,7 +119,10 @@ impl Plain {
 
     /// The string with these texts in it.
     pub fn filled(&self, texts: &[Marked]) -> String {
-        let mut texts = texts.iter().map(Marked::text);
+        // A line break in a translation would be one too many.
+        let mut texts = texts
+            .iter()
+            .map(|text| text.text().replace(['\n', '\r'], " "));
         let mut filled = String::new();
         for piece in &self.pieces {
             match piece {
@@ -234,18 +237,18 @@ mod tests {
     #[test]
     fn wrapped_lines_are_joined_and_wrapped_again() {
         let letter = "Sehr geehrte Damen und Herren,\n\n  wir haben am Montag versucht, Sie in Ihrem\n  Büro \
-                      zu erreichen. Leider war niemand\n  am Telefon.\n";
+                      zu erreichen. Leider war dort niemand\n  am Telefon.\n";
         let (plain, texts) = Plain::new(letter);
         assert_eq!(texts.len(), 2);
-        let joined = "wir haben am Montag versucht, Sie in Ihrem Büro zu erreichen. Leider war niemand am Telefon.";
+        let joined = "wir haben am Montag versucht, Sie in Ihrem Büro zu erreichen. Leider war dort niemand am Telefon.";
         assert_eq!(texts[1].text(), joined);
         let new = [
             Marked::plain("Dear all,"),
-            Marked::plain("word ".repeat(17).trim_end()),
+            Marked::plain("word ".repeat(16).trim_end()),
         ];
         let line = "word ".repeat(8);
         let line = line.trim_end();
-        let expected = format!("Dear all,\n\n  {line} word\n  {line}\n");
+        let expected = format!("Dear all,\n\n  {line}\n  {line}\n");
         assert_eq!(plain.filled(&new), expected);
     }
 

@@ -158,8 +158,6 @@ impl Written {
     fn of(source: &str, scalar: &Scalar) -> Result<(Range<usize>, Self), Reason> {
         let range = scalar.start..scalar.end;
         let raw = source.get(range.clone()).ok_or(Reason::NotUnderstood)?;
-        let in_quotes =
-            |quote: char| raw.len() > 1 && raw.starts_with(quote) && raw.ends_with(quote);
         let same = |text: &str| text.split_whitespace().eq(scalar.value.split_whitespace());
         match scalar.style {
             ScalarStyle::Plain => {
@@ -169,8 +167,15 @@ impl Written {
                 is.then_some((range, Self::Plain(scalar.place)))
                     .ok_or(Reason::NotUnderstood)
             }
-            ScalarStyle::SingleQuoted if in_quotes('\'') => Ok((range, Self::Single)),
-            ScalarStyle::DoubleQuoted if in_quotes('"') => Ok((range, Self::Double)),
+            ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => {
+                let length = quoted_length(raw).ok_or(Reason::NotUnderstood)?;
+                let style = if raw.starts_with('"') {
+                    Self::Double
+                } else {
+                    Self::Single
+                };
+                Ok((range.start..range.start + length, style))
+            }
             ScalarStyle::Literal => Block::of(source, scalar, '|')
                 .filter(|block| block.unindented(source) == scalar.value.trim_end_matches('\n'))
                 .map(|block| {
@@ -266,6 +271,25 @@ impl Written {
     }
 }
 
+/// How many bytes a string in quotes has, with its quotes.
+fn quoted_length(raw: &str) -> Option<usize> {
+    let quote = raw.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let mut chars = raw.char_indices().skip(1).peekable();
+    while let Some((place, c)) = chars.next() {
+        if c == '\\' && quote == '"' {
+            chars.next();
+        } else if c == quote
+            && quote == '\''
+            && chars.peek().is_some_and(|(_, next)| *next == quote)
+        {
+            chars.next();
+        } else if c == quote {
+            return Some(place + 1);
+        }
+    }
+    None
+}
+
 /// In double quotes, as JSON has them; line ends of Unicode are escaped, which JSON need not do.
 fn double_quoted(text: &str) -> String {
     let mut quoted = serde_json::Value::from(text).to_string();
@@ -313,14 +337,14 @@ struct Block {
 
 impl Block {
     fn of(source: &str, scalar: &Scalar, mark: char) -> Option<Self> {
-        let rest = source.get(scalar.start..)?;
-        let header = rest.split_inclusive('\n').next()?;
-        let signs = header.strip_prefix(mark)?;
+        let first = source.get(..scalar.start)?.rfind('\n')? + 1;
+        let before = source[..first].trim_end();
+        let header = &source[before.rfind('\n').map_or(0, |place| place + 1)..first];
+        let signs = &header[header.rfind(mark)? + 1..];
         let signs = signs.split('#').next()?.trim();
         if !matches!(signs, "" | "-" | "+") {
             return None;
         }
-        let first = scalar.start + header.len();
         let mut indent = None;
         let (mut end, mut place, mut width) = (first, first, 0);
         for line in source.get(first..)?.split_inclusive('\n') {

@@ -24,7 +24,11 @@ fn changed(source: &str, change: impl Fn(&str) -> String) -> String {
 
 fn with(text: &Marked, change: impl Fn(&str) -> String) -> Marked {
     let part = |part: &Part| match part {
-        Part::Text(text) => Part::Text(change(text)),
+        Part::Text(text) if !text.trim().is_empty() => {
+            let (start, end) = (text.trim_start(), text.trim_end());
+            let (before, after) = (&text[..text.len() - start.len()], &text[end.len()..]);
+            Part::Text(format!("{before}{}{after}", change(text.trim())))
+        }
         other => other.clone(),
     };
     Marked {
@@ -102,8 +106,8 @@ fn markup_stays_around_new_words() {
     let page = changed(PAGE, |text| text.to_uppercase());
     for line in [
         "# DER *TITEL* ###",
-        "EIN **FETTER** SATZ MIT `code` UND [VERWEIS](https://example.org \"Titel\") ÜBER ZWEI",
-        "ZEILEN, DIE UMBROCHEN WURDEN, [KURZ][kurz] UND ![BILD *EINS*](a.png).",
+        "EIN **FETTER** SATZ MIT `code` UND [VERWEIS](https://example.org \"Titel\")",
+        "ÜBER ZWEI ZEILEN, DIE UMBROCHEN WURDEN, [KURZ][kurz] UND ![BILD\n*EINS*](a.png).",
         "- [ ] PUNKT \\*ZWEI\\* & DREI",
         "  1. UNTERPUNKT",
         "> ZITAT ÜBER ZWEI ZEILEN.",
