@@ -4,7 +4,7 @@
     serving.py serve DIR TOKENIZER PORT                                     the peer
 
 Both get single sentences of Multi30k's test set over loopback, each client one after the other on a connection of its
-own, from the same load generator (crates/server/benches/serving.rs). Both compute in int8 on all cores, beam 4, and
+own, from the same load generator (crates/server/benches/serving). Both compute in int8 on all cores, beam 4, and
 the cache of recent sentences is off. The two servers take turns.
 """
 
@@ -105,7 +105,7 @@ def compare(attentive, load, model, data, *options):
             for clients in CLIENTS[::2] if quick else CLIENTS:
                 for name, (port, _) in servers.items():
                     time.sleep(PAUSE)
-                    out = subprocess.run([load, f"127.0.0.1:{port}", str(clients), seconds, sentences], check=True, capture_output=True, text=True)
+                    out = subprocess.run([load, "load", f"127.0.0.1:{port}", str(clients), seconds, sentences], check=True, capture_output=True, text=True)
                     rows.append({"server": name, **json.loads(out.stdout)})
                     row = rows[-1]
                     print(f"{clients:4} clients  {name:22}  {row['per_second']:8.1f}/s  p50 {row['p50_ms'] or 0:8.1f} ms  p99 {row['p99_ms'] or 0:8.1f} ms  {row['statuses']}", flush=True)

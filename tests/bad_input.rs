@@ -225,7 +225,7 @@ fn a_changed_recipe_is_refused_with_the_difference() {
 }
 
 #[test]
-fn a_line_of_a_hundred_thousand_words_is_cut_and_said_so() {
+fn a_line_of_a_hundred_thousand_words_is_translated_in_pieces() {
     let folder = Folder::new();
     let run = small_run(&folder);
     let line = "a b c d ".repeat(25_000);
@@ -240,17 +240,7 @@ fn a_line_of_a_hundred_thousand_words_is_cut_and_said_so() {
         "20",
     ];
     let ran = attentive_reading(&arguments, input.as_bytes());
-    for part in [
-        "warning: line 2 is too long",
-        "99,489 tokens",
-        "--max-source-length",
-    ] {
-        assert!(
-            ran.stderr.contains(part),
-            "{part:?} is not in: {}",
-            ran.stderr
-        );
-    }
+    assert!(!ran.stderr.contains("too long"), "{}", ran.stderr);
     assert_eq!(ran.good().lines().count(), 3);
 }
 

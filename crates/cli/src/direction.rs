@@ -22,8 +22,9 @@ pub struct DirectionArgs {
     /// from the text]
     #[arg(long, value_name = "LANGUAGE", value_parser = code, conflicts_with = "model")]
     from: Option<String>,
-    /// The language to translate into, as a code [default: English, and German for English]
-    #[arg(long, value_name = "LANGUAGE", value_parser = code, conflicts_with = "model")]
+    /// The language to translate into, as a code; with --model one of those that a model of several writes [default:
+    /// English, and German for English]
+    #[arg(long, value_name = "LANGUAGE", value_parser = code)]
     to: Option<String>,
 }
 
@@ -45,7 +46,11 @@ impl DirectionArgs {
             let choice = model
                 .map(|model| Choice::of_any(model, terminal))
                 .transpose()?;
-            return Ok(choice.map(Route::Direct));
+            let into = |choice: Choice| match &self.to {
+                Some(to) => Choice::Into(Box::new(choice), to.clone()),
+                None => choice,
+            };
+            return Ok(choice.map(into).map(Route::Direct));
         }
         let models = available(terminal)?;
         let mut ways = self.ways(&models);
@@ -74,7 +79,7 @@ impl DirectionArgs {
                 "this looks like {}, which no model here reads; it is translated as if it were {from} \
                  (--from says what it is, and `attentive pull {other}-{}` may find a model)",
                 name(other),
-                self.to.as_deref().unwrap_or(ENGLISH)
+                language::canonical(self.to.as_deref().unwrap_or(ENGLISH))
             )),
             (None, [best, second, ..]) if best.confidence / in_play < SURE => {
                 terminal.warn(format_args!(
@@ -130,8 +135,8 @@ impl DirectionArgs {
             names.join(", ")
         );
         let from = self.from.as_deref().unwrap_or(ENGLISH);
-        let to = self.to.as_deref().unwrap_or(ENGLISH);
-        if !route::same(from, to) {
+        let to = language::canonical(self.to.as_deref().unwrap_or(ENGLISH));
+        if !route::same(from, &to) {
             message.push_str(&format!("; `attentive pull {from}-{to}` may find one"));
         }
         message
@@ -168,11 +173,19 @@ fn available(terminal: &Terminal) -> anyhow::Result<Vec<Direction<Choice>>> {
     };
     for (name, model) in store.list()? {
         match model {
-            Ok(model) => models.extend(model.languages.clone().map(|(from, to)| Direction {
-                from: language::canonical(&from),
-                to: language::canonical(&to),
-                model: Choice::Pulled(model),
-            })),
+            Ok(model) => {
+                let several = model.choices.iter().map(|(from, to)| {
+                    let chosen = Choice::Into(Box::new(Choice::Pulled(model.clone())), to.clone());
+                    (from, to, chosen)
+                });
+                let one = model.languages.iter();
+                let one = one.map(|(from, to)| (from, to, Choice::Pulled(model.clone())));
+                models.extend(one.chain(several).map(|(from, to, model)| Direction {
+                    from: language::canonical(from),
+                    to: language::normalized(to),
+                    model,
+                }));
+            }
             Err(error) => terminal.warn(format_args!("{name} is left out: {error}")),
         }
     }
@@ -202,7 +215,7 @@ fn code(name: &str) -> Result<String, String> {
         return Ok(known.code().to_owned());
     }
     let letters = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-    let code = language::canonical(name);
+    let code = language::normalized(name);
     if name.chars().all(letters) && code.len() >= 2 {
         Ok(code)
     } else {

@@ -4,7 +4,7 @@
 //! - [`decoding`] turns options into a search, [`model`] a directory or a name into a translator,
 //!   `network` into a network of `attentive-nn`, for other devices than the CPU.
 //! - [`output`] writes results, [`picture`] pictures, [`terminal`] talks to the person in front of it, `progress` shows
-//!   training at work, [`wording`] writes numbers the way people read them.
+//!   training at work, [`bar`] other work, [`wording`] writes numbers the way people read them.
 //! - `interrupt` listens for Ctrl-C, [`exit`] says what the exit codes mean, [`allocator`] is for speed.
 //!
 //! Without the feature `training` there are no commands that train or need a network on Burn, and no other
@@ -12,6 +12,7 @@
 
 mod allocator;
 mod arguments;
+mod bar;
 mod commands;
 mod decoding;
 mod direction;

@@ -9,11 +9,13 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use attentive_hub::route::same;
 use attentive_hub::{Store, StoredModel};
 use attentive_model::directory::ModelDir;
 use attentive_models::BuiltIn;
 use attentive_runtime::RuntimeError;
 use attentive_runtime::translator::{Translator, TranslatorOptions};
+use attentive_text::language::canonical;
 
 use crate::decoding::ComputeKind;
 use crate::exit::Ending;
@@ -29,6 +31,8 @@ pub enum Choice {
     BuiltIn(&'static BuiltIn),
     /// One that was pulled.
     Pulled(StoredModel),
+    /// A model of several target languages, and the code of one of them.
+    Into(Box<Choice>, String),
 }
 
 impl Choice {
@@ -64,6 +68,7 @@ impl Choice {
             Self::BuiltIn(model) => model.name.to_owned(),
             Self::Directory(path) => path.display().to_string(),
             Self::Pulled(model) => model.name.to_string(),
+            Self::Into(model, _) => model.name(),
         }
     }
 
@@ -72,7 +77,20 @@ impl Choice {
         match self {
             Self::BuiltIn(model) => Some(model.from.code().to_owned()),
             Self::Directory(_) => None,
-            Self::Pulled(model) => model.languages.clone().map(|(from, _)| from),
+            Self::Pulled(model) => {
+                let languages = model.languages.as_ref().or(model.choices.first());
+                languages.map(|(from, _)| from.clone())
+            }
+            Self::Into(model, _) => model.source_language(),
+        }
+    }
+
+    /// The code of the language that it writes, if that is known before it is opened.
+    pub fn target_language(&self) -> Option<String> {
+        match self {
+            Self::BuiltIn(model) => Some(model.to.code().to_owned()),
+            Self::Directory(_) => None,
+            Self::Pulled(model) => model.languages.clone().map(|(_, to)| to),
         }
     }
 
@@ -82,6 +100,11 @@ impl Choice {
             Self::BuiltIn(model) => return Ok(model.open()?),
             Self::Directory(path) => path,
             Self::Pulled(model) => &model.folder,
+            Self::Into(model, target) => {
+                let mut directory = model.open()?;
+                choose_target(&mut directory, target)?;
+                return Ok(directory);
+            }
         };
         let mut directory = ModelDir::open(path).map_err(|error| {
             if path.exists() {
@@ -98,6 +121,28 @@ impl Choice {
         }
         Ok(directory)
     }
+}
+
+/// Makes a model write a language, if that is one of several that it writes, or the only one.
+pub fn choose_target(directory: &mut ModelDir, target: &str) -> anyhow::Result<()> {
+    if directory.generation.choose_target(target) {
+        return Ok(());
+    }
+    let generation = &directory.generation;
+    let several: Vec<&str> = generation
+        .target_languages
+        .keys()
+        .map(String::as_str)
+        .collect();
+    let known = match (&generation.target_language, &several[..]) {
+        (Some(own), []) if same(&canonical(own), target) => return Ok(()),
+        (Some(own), []) => own.clone(),
+        (None, []) => "a language that its directory does not name".to_owned(),
+        (_, several) => several.join(", "),
+    };
+    let path = directory.path.display();
+    let problem = format!("{path} does not translate into {target}; it writes {known}");
+    Err(Ending::Usage(problem).into())
 }
 
 /// The CPU's translator for a model.

@@ -86,7 +86,8 @@ impl FileOutput {
         }
     }
 
-    fn finish(self) -> anyhow::Result<()> {
+    /// Completes the file; without this it is thrown away.
+    pub fn finish(self) -> anyhow::Result<()> {
         let written = match self.writer {
             Writer::File(file) => file.commit(),
             Writer::Device(mut file) => file.flush(),

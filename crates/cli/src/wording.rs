@@ -1,4 +1,4 @@
-//! Numbers the way people read them, by indicatif.
+//! Numbers the way people read them, by indicatif, and words the way shells do.
 
 use indicatif::{DecimalBytes, HumanCount};
 
@@ -28,6 +28,16 @@ pub fn bytes(number: u64) -> String {
     DecimalBytes(number).to_string()
 }
 
+/// A word as a shell needs it.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,5 +53,12 @@ mod tests {
             ["00:00:00", "00:01:05", "00:00:00", "00:00:00"]
         );
         assert_eq!([512, 1_550_000].map(bytes), ["512 B", "1.55 MB"]);
+    }
+
+    #[test]
+    fn words_survive_the_shell() {
+        assert_eq!(quoted("runs/a-b.c"), "runs/a-b.c");
+        assert_eq!(quoted("it's here"), r"'it'\''s here'");
+        assert_eq!(quoted(""), "''");
     }
 }

@@ -163,7 +163,9 @@ fn check(name: &str, options: &ImportOptions) {
             token if SPECIALS.contains(&token) && token == "<unk>" => "<unk>".to_owned(),
             token => token.to_owned(),
         };
-        let frame = |token: &String| !(token.starts_with("__") && token.ends_with("__"));
+        let frame = |token: &String| {
+            !(token.starts_with("__") && token.ends_with("__") || token == "de_DE")
+        };
         lists
             .map(|list| ids(list).into_iter().map(spelling).filter(frame).collect())
             .collect()
@@ -220,6 +222,57 @@ fn m2m100_says_what_transformers_says_and_needs_its_languages() {
         ..ImportOptions::default()
     };
     check("m2m100", &options);
+}
+
+#[test]
+fn mbart_says_what_transformers_says_and_its_first_version_is_refused() {
+    let options = ImportOptions {
+        source_language: Some("en_XX".to_owned()),
+        target_language: Some("de_DE".to_owned()),
+        ..ImportOptions::default()
+    };
+    check("mbart", &options);
+    // The first tokenizer of mBART puts the language behind the source.
+    let folder = tempfile::tempdir().expect("a folder");
+    for entry in fs::read_dir(fixtures().join("huggingface/mbart")).expect("a fixture") {
+        let path = entry.expect("a file").path();
+        fs::copy(&path, folder.path().join(path.file_name().expect("a name"))).expect("copied");
+    }
+    let config = folder.path().join("tokenizer_config.json");
+    fs::write(config, r#"{"tokenizer_class": "MBartTokenizer"}"#).expect("written");
+    let out = folder.path().join("model");
+    let message = import(folder.path(), &out, &options)
+        .expect_err("refused")
+        .to_string();
+    assert!(message.contains("MBartTokenizer"), "{message}");
+}
+
+#[test]
+fn an_argos_package_is_its_ctranslate2_model_with_languages() {
+    let folder = fixtures().join("ctranslate2");
+    let package = folder.join("translate-en_pt.argosmodel");
+    let (_folder, directory) = imported(&package, &ImportOptions::default());
+    let generation = &directory.generation;
+    let languages = [&generation.source_language, &generation.target_language];
+    assert_eq!(languages.map(Option::as_deref), [Some("en"), Some("pt")]);
+    assert_eq!(generation.beam, Some(4));
+    let (_other, model) = imported(&folder.join("float32"), &ImportOptions::default());
+    let weights =
+        |directory: &ModelDir| fs::read(ModelDir::weights_path(&directory.path)).expect("weights");
+    assert!(weights(&directory) == weights(&model), "the same weights");
+    let say = |directory: &ModelDir| translations(directory, 4, |_| {});
+    same("argos", &say(&directory), &say(&model));
+
+    // A package that lacks its description, or is cut off, is refused.
+    let broken = tempfile::tempdir().expect("a folder");
+    let path = broken.path().join("cut.argosmodel");
+    let bytes = fs::read(&package).expect("a fixture");
+    let out = broken.path().join("model");
+    for cut in [0, 10, bytes.len() / 2, bytes.len() - 1] {
+        fs::write(&path, &bytes[..cut]).expect("written");
+        import(&path, &out, &ImportOptions::default()).expect_err("it is not whole");
+        assert!(!out.exists());
+    }
 }
 
 #[test]

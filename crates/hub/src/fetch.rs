@@ -5,7 +5,7 @@
 //! CACHE/models--ORG--NAME/snapshots/COMMIT/FILE   links to blobs
 //! ```
 //!
-//! Of a repository only the configuration, the tokenizers and one file of weights are fetched: the same weights lie
+//! Of a repository only the configuration, the tokenizers and one form of the weights are fetched: the same weights lie
 //! there for other programs too, and safetensors are preferred because reading them executes nothing. Before it:
 //! `repository`; after it: [`mod@crate::pull`].
 
@@ -62,7 +62,7 @@ pub struct Found {
     pub commit: String,
     /// Under which licence, if the hub says so.
     pub license: Option<String>,
-    files: Vec<&'static str>,
+    files: Vec<String>,
 }
 
 /// The hub and the cache.
@@ -102,15 +102,18 @@ impl<'a> Hub<'a> {
         if self.client.settings.network == Network::Offline {
             return Ok(folder);
         }
-        let limit = |file: &str| match file {
-            file if WEIGHTS.contains(&file) => self.client.settings.largest_weights,
-            _ => LARGEST_OTHER,
+        let limit = |file: &str| {
+            if OTHERS.contains(&file) || file.ends_with(INDEX) {
+                LARGEST_OTHER
+            } else {
+                self.client.settings.largest_weights
+            }
         };
-        let remote = |file: &&'static str| {
+        let remote = |file: &String| {
             let (endpoint, repository) = (&self.client.settings.endpoint, &found.repository);
             let url = format!("{endpoint}/{repository}/resolve/{}/{file}", found.commit);
             RemoteFile::find(&self.client, repository, url, limit(file))
-                .map(|remote| (*file, remote))
+                .map(|remote| (file.clone(), remote))
         };
         let files: Vec<_> = found.files.iter().map(remote).collect::<Result<_>>()?;
 
@@ -197,20 +200,44 @@ const LARGEST_OTHER: u64 = 256 << 20;
 
 const BRANCH: &str = "main";
 
-/// The files to fetch. They are names from the lists above and never the server's, so that none leads elsewhere.
-fn needed(description: &Description) -> Result<Vec<&'static str>> {
-    let is_there = |file: &&&'static str| description.files.iter().any(|name| name == **file);
-    let mut files: Vec<&str> = OTHERS.iter().filter(is_there).copied().collect();
-    match WEIGHTS.iter().find(|file| is_there(file)) {
-        Some(weights) => files.push(weights),
-        None => {
-            return Err(HubError::NoModel {
-                repository: description.repository.to_string(),
-                reason: format!("it has none of {}", WEIGHTS.join(", ")),
-            });
+/// What weights in several files have behind their name: which tensor is in which of them.
+const INDEX: &str = ".index.json";
+
+/// The largest models of the kinds that are read have a tenth of this many files.
+const MOST_SHARDS: usize = 100;
+
+/// The files to fetch. Their names are made of the lists above and never the server's, so that none leads elsewhere.
+fn needed(description: &Description) -> Result<Vec<String>> {
+    let is_there = |file: &str| description.files.iter().any(|name| name == file);
+    let others = OTHERS.iter().filter(|file| is_there(file));
+    let mut files: Vec<String> = others.map(|file| (*file).to_owned()).collect();
+    if let Some(weights) = WEIGHTS.iter().find(|file| is_there(file)) {
+        files.push((*weights).to_owned());
+        return Ok(files);
+    }
+    for weights in WEIGHTS {
+        let index = format!("{weights}{INDEX}");
+        let of_count = |count: usize| -> Vec<String> {
+            let (name, end) = weights.split_once('.').unwrap_or((weights, ""));
+            (1..=count)
+                .map(|number| format!("{name}-{number:05}-of-{count:05}.{end}"))
+                .collect()
+        };
+        let shards = (1..=MOST_SHARDS).map(of_count);
+        let whole = |shards: &Vec<String>| shards.iter().all(|file| is_there(file));
+        if let Some(shards) = shards.filter(|_| is_there(&index)).find(whole) {
+            files.push(index);
+            files.extend(shards);
+            return Ok(files);
         }
     }
-    Ok(files)
+    Err(HubError::NoModel {
+        repository: description.repository.to_string(),
+        reason: format!(
+            "it has none of {}, nor all of the several files that an index names",
+            WEIGHTS.join(", ")
+        ),
+    })
 }
 
 fn folder_name(repository: &Repository) -> String {

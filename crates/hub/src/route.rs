@@ -28,10 +28,13 @@ pub enum Route<M> {
 pub fn route<M: Clone>(models: &[Direction<M>], from: &str, to: &str) -> Option<Route<M>> {
     let direct = |from: &str, to: &str| {
         let fits = |model: &&Direction<M>| same(&model.from, from) && same(&model.to, to);
-        models
+        // Where regions or scripts are told apart, the one that was asked for comes first.
+        let exact = |model: &&Direction<M>| fits(model) && model.to.eq_ignore_ascii_case(to);
+        let model = models
             .iter()
-            .find(fits)
-            .map(|direction| direction.model.clone())
+            .find(exact)
+            .or_else(|| models.iter().find(fits));
+        model.map(|direction| direction.model.clone())
     };
     if let Some(model) = direct(from, to) {
         return Some(Route::Direct(model));
@@ -68,6 +71,8 @@ mod tests {
             "fr-es",
             "fr-en-big",
             "en-pt_br",
+            "en-zh_Hans",
+            "en-zh_Hant",
         ];
         let direction = |model: &'static str| {
             let mut codes = model.split('-').map(str::to_owned);
@@ -90,6 +95,8 @@ mod tests {
             route("FR-ca", "pt"),
             Some(Route::ThroughEnglish("fr-en", "en-pt_br"))
         );
+        assert_eq!(route("en", "zh"), Some(Route::Direct("en-zh_Hans")));
+        assert_eq!(route("en", "zh_hant"), Some(Route::Direct("en-zh_Hant")));
     }
 
     #[test]

@@ -12,9 +12,9 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use attentive_model::ModelDir;
 use attentive_model::durable::{self, TEMPORARY};
 use attentive_model::weights::Weights;
-use attentive_model::{Generation, ModelDir, config};
 
 use crate::download::lock;
 use crate::error::{self, HubError, Result};
@@ -33,8 +33,10 @@ pub struct StoredModel {
     pub name: Repository,
     /// The model directory.
     pub folder: PathBuf,
-    /// The languages that it reads and writes, if they are known.
+    /// The languages that it reads and writes, if they are known and no choice.
     pub languages: Option<(String, String)>,
+    /// The languages among which a model of several targets lets choose, each with the language that it reads.
+    pub choices: Vec<(String, String)>,
     /// What all its files need on the disk.
     pub bytes: u64,
     /// The numbers of its weights: `f32` or `int8`.
@@ -188,12 +190,18 @@ impl Store {
 
     pub(crate) fn read(&self, name: &Repository) -> Result<StoredModel> {
         let folder = self.path(name);
-        let generation = generation(&folder)?;
-        let languages = generation.source_language.zip(generation.target_language);
+        let generation = ModelDir::generation_of(&folder)?;
+        let languages = generation.languages().or_else(|| name.languages());
+        let from = generation.source_language.clone();
+        let from = from.or_else(|| Some(name.languages()?.0));
+        let choice = |to: String| Some((from.clone()?, to));
+        let targets = generation.target_languages.into_keys();
+        let choices: Vec<_> = targets.filter_map(choice).collect();
         let weights = Weights::open(ModelDir::weights_path(&folder))?;
         Ok(StoredModel {
             name: name.clone(),
-            languages: languages.or_else(|| name.languages()),
+            languages: languages.filter(|_| choices.is_empty()),
+            choices,
             bytes: bytes_in(&folder)?,
             precision: if weights.is_int8() { "int8" } else { "f32" },
             license: generation.license,
@@ -210,7 +218,7 @@ impl Source {
 
     /// Adds to a model directory where it comes from.
     fn note(&self, folder: &Path) -> Result<()> {
-        let mut generation = generation(folder)?;
+        let mut generation = ModelDir::generation_of(folder)?;
         generation.origin = Some(self.origin());
         if self.license.is_some() {
             generation.license.clone_from(&self.license);
@@ -220,12 +228,6 @@ impl Source {
 }
 
 const VARIABLE: &str = "ATTENTIVE_MODELS_DIR";
-
-/// What a model directory says about its use.
-fn generation(folder: &Path) -> Result<Generation> {
-    let config = config::read(&folder.join("config.json"))?;
-    Ok(Generation::read(folder, &config)?)
-}
 
 fn bytes_in(folder: &Path) -> Result<u64> {
     let io = HubError::io("read", folder);

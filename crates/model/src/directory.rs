@@ -91,6 +91,14 @@ impl ModelDir {
         resolve(path).is_ok_and(|path| config::has_format(&path.join(CONFIG)))
     }
 
+    /// What a directory, or the best model of a training run, says about generation; nothing else of it is read but its
+    /// configuration.
+    pub fn generation_of(path: impl AsRef<Path>) -> Result<Generation> {
+        let path = resolve(path.as_ref())?;
+        let config = config::read(&path.join(CONFIG))?;
+        Generation::read(&path, &config)
+    }
+
     /// Opens a model that is part of the program. Nothing is copied but what is copied from a
     /// directory, too.
     pub fn embedded(model: &EmbeddedModel) -> Result<Self> {

@@ -6,9 +6,11 @@
 //! translator of `attentive-runtime` does what this file says, and whoever asks for something else (a beam size on
 //! the command line, for example) gets that. Every key is optional.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path};
 
+use attentive_text::language;
 use attentive_text::special::{BOS, EOS};
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +31,10 @@ pub struct Generation {
     /// The code of the target language.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_language: Option<String>,
+    /// The languages that a model of several targets writes, each with the token before a source that asks for it:
+    /// `fra` with that of `>>fra<<`. [`Generation::choose_target`] chooses one.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub target_languages: BTreeMap<String, u32>,
     /// Tokens before every source.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub source_prefix: Vec<u32>,
@@ -128,6 +134,7 @@ impl Default for Generation {
         Self {
             source_language: None,
             target_language: None,
+            target_languages: BTreeMap::new(),
             source_prefix: Vec::new(),
             source_end: true,
             target_prefix: Vec::new(),
@@ -150,6 +157,13 @@ impl Default for Generation {
 }
 
 impl Generation {
+    /// The languages that the model reads and writes, if it says both.
+    pub fn languages(&self) -> Option<(String, String)> {
+        self.source_language
+            .clone()
+            .zip(self.target_language.clone())
+    }
+
     /// Reads the file of a model directory, and checks it against its configuration. Without a file everything is
     /// as by default.
     pub fn read(directory: &Path, config: &TransformerConfig) -> Result<Self> {
@@ -188,11 +202,35 @@ impl Generation {
             .map_err(ModelError::io("write", &path))
     }
 
+    /// Makes a model of several target languages one that writes this language: `fr` is `fra`, too. Of several spellings
+    /// the same one is taken, else the first one without a script or region, else the first. False if there is none.
+    pub fn choose_target(&mut self, code: &str) -> bool {
+        let wanted = language::canonical(code);
+        let fits = |name: &&String| language::canonical(name) == wanted;
+        let names: Vec<&String> = self.target_languages.keys().filter(fits).collect();
+        let variant = |code: &str| {
+            code.split_once(['_', '-'])
+                .map(|(_, rest)| rest.to_lowercase())
+        };
+        let same = names.iter().find(|name| variant(name) == variant(code));
+        let whole = || names.iter().find(|name| variant(name).is_none());
+        let Some(name) = same.or_else(whole).or(names.first()) else {
+            return false;
+        };
+        let (name, token) = ((*name).clone(), self.target_languages[*name]);
+        self.source_prefix = vec![token];
+        self.target_language = Some(name);
+        self.target_languages.clear();
+        true
+    }
+
     /// Every problem at once, each a sentence that names the key and its value.
     pub fn check(&self, config: &TransformerConfig) -> std::result::Result<(), Vec<String>> {
         let mut problems = Vec::new();
         let (src, tgt) = (config.src_vocab, config.tgt_vocab);
+        let languages: Vec<u32> = self.target_languages.values().copied().collect();
         for (key, tokens, vocab) in [
+            ("target_languages", &languages, src),
             ("source_prefix", &self.source_prefix, src),
             ("target_prefix", &self.target_prefix, tgt),
             ("forbidden", &self.forbidden, tgt),
@@ -267,6 +305,7 @@ mod tests {
         Generation {
             source_language: Some("en".into()),
             target_language: Some("pt".into()),
+            target_languages: [("pt".into(), 5), ("es".into(), 6)].into(),
             source_prefix: vec![7],
             source_end: false,
             target_prefix: vec![8],
@@ -303,6 +342,7 @@ mod tests {
     fn each_problem_names_its_key_and_value() {
         let config = Preset::Tiny.config(10, 9);
         let bad = Generation {
+            target_languages: [("fr".into(), 12)].into(),
             source_prefix: vec![10],
             target_prefix: vec![1],
             forbidden: vec![9, 1],
@@ -316,6 +356,7 @@ mod tests {
         assert_eq!(
             bad.check(&config).expect_err("bad"),
             [
+                "`target_languages` holds token 12, but the vocabulary has 10 tokens",
                 "`source_prefix` holds token 10, but the vocabulary has 10 tokens",
                 "`forbidden` holds token 9, but the vocabulary has 9 tokens",
                 "`target_prefix` must not hold token 1",
@@ -328,6 +369,34 @@ mod tests {
             ]
         );
         assert_eq!(full().check(&Preset::Tiny.config(10, 10)), Ok(()));
+    }
+
+    #[test]
+    fn a_target_is_chosen_by_any_code_of_its_language() {
+        let several = Generation {
+            target_languages: ["cmn_Hans", "cmn_Hant", "fra", "fr_BE", "por"]
+                .map(str::to_owned)
+                .into_iter()
+                .zip(4..)
+                .collect(),
+            ..Generation::default()
+        };
+        for (code, name, token) in [
+            ("fr", "fra", 6),
+            ("FRA", "fra", 6),
+            ("fr-BE", "fr_BE", 7),
+            ("pt_BR", "por", 8),
+            ("zh", "cmn_Hans", 4),
+            ("zh-hant", "cmn_Hant", 5),
+        ] {
+            let mut chosen = several.clone();
+            assert!(chosen.choose_target(code), "{code}");
+            assert_eq!(chosen.target_language.as_deref(), Some(name), "{code}");
+            assert_eq!(chosen.source_prefix, [token], "{code}");
+            assert!(chosen.target_languages.is_empty());
+        }
+        let mut same = several.clone();
+        assert!(!same.choose_target("de") && same == several);
     }
 
     #[test]

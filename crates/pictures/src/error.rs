@@ -48,6 +48,12 @@ pub enum PictureError {
         /// The last one.
         last: usize,
     },
+    /// The decoder's self-attention of a model that has none.
+    #[error(
+        "the decoder of this model has no self-attention: its layers are recurrent (SSRU); the encoder's \
+         self-attention and the cross-attention can be shown"
+    )]
+    NoDecoderSelfAttention,
     /// A run whose history cannot be read.
     #[error("cannot read the history {}: {source}\n{remedy}", path.display())]
     Unreadable {

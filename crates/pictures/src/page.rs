@@ -20,7 +20,8 @@ const WHOLE: f32 = 10_000.0;
 pub fn write(record: &Record, heading: &Heading, selection: &Selection) -> crate::Result<String> {
     // Refuses layers and heads that are not there.
     selection.of(record)?;
-    let data = data(record, heading, selection).to_string();
+    let kinds = selection.kinds(record)?;
+    let data = data(record, heading, selection, &kinds).to_string();
     // Inside a script element, only `<` could begin anything.
     let data = data.replace('<', "\\u003c");
     let title = format!("Attention: {} → {}", heading.source, heading.target);
@@ -44,13 +45,9 @@ pub fn write(record: &Record, heading: &Heading, selection: &Selection) -> crate
     Ok(page)
 }
 
-fn data(record: &Record, heading: &Heading, selection: &Selection) -> Value {
-    let kinds: Vec<Value> = selection
-        .kinds
-        .iter()
-        .map(|kind| one_kind(record, *kind))
-        .collect();
-    let first = selection.kinds.last().copied().unwrap_or(Kind::Cross);
+fn data(record: &Record, heading: &Heading, selection: &Selection, kinds: &[Kind]) -> Value {
+    let first = kinds.last().copied().unwrap_or(Kind::Cross);
+    let kinds: Vec<Value> = kinds.iter().map(|kind| one_kind(record, *kind)).collect();
     let layers = record.layers(first).len();
     let head: Value = match selection.heads {
         Heads::All | Heads::Mean => "mean".into(),

@@ -20,7 +20,7 @@ pub struct Record {
     pub written: Side,
     /// Encoder self-attention, `[layer][head]`: from `source` to `source`.
     pub encoder: Vec<Vec<Map>>,
-    /// Decoder self-attention: from `read` to `read`.
+    /// Decoder self-attention: from `read` to `read`. No layers if the decoder is recurrent (SSRU).
     pub decoder: Vec<Vec<Map>>,
     /// Cross-attention: from `written` to `source`.
     pub cross: Vec<Vec<Map>>,
@@ -177,11 +177,19 @@ impl Record {
         };
         match kind {
             Kind::Encoder | Kind::Decoder => rollout::within(&means(kind)[..=layer]),
-            Kind::Cross => rollout::across(
-                &means(Kind::Encoder),
-                &means(Kind::Decoder)[..=layer],
-                &means(Kind::Cross)[..=layer],
-            ),
+            Kind::Cross => {
+                let own = if self.decoder.is_empty() {
+                    // What a recurrence takes from where is not known: positions are not mixed.
+                    vec![Map::identity(self.written.len()); layer + 1]
+                } else {
+                    means(Kind::Decoder)
+                };
+                rollout::across(
+                    &means(Kind::Encoder),
+                    &own[..=layer],
+                    &means(Kind::Cross)[..=layer],
+                )
+            }
         }
     }
 
@@ -199,7 +207,7 @@ impl Record {
             let found = format!("{} and {}", self.read.len(), self.steps.len());
             return shape("tokens read and steps".into(), positions.to_string(), found);
         }
-        if self.decoder.len() != self.cross.len() {
+        if !self.decoder.is_empty() && self.decoder.len() != self.cross.len() {
             let (expected, found) = (self.decoder.len(), self.cross.len());
             return shape(
                 "cross-attention layers".into(),
@@ -210,6 +218,9 @@ impl Record {
         for kind in Kind::ALL {
             let size = (self.queries(kind).len(), self.keys(kind).len());
             let layers = self.layers(kind);
+            if layers.is_empty() && kind == Kind::Decoder {
+                continue;
+            }
             if layers.is_empty() || layers.iter().any(|heads| heads.len() != layers[0].len()) {
                 let expected = "layers with equally many heads".into();
                 return shape(

@@ -69,8 +69,18 @@ pub struct Row {
 impl Selection {
     /// Takes it from a record.
     pub fn of(&self, record: &Record) -> Result<Vec<Section>> {
-        let section = |kind: &Kind| self.section(record, *kind);
-        self.kinds.iter().map(section).collect()
+        let section = |kind| self.section(record, kind);
+        self.kinds(record)?.into_iter().map(section).collect()
+    }
+
+    /// The kinds that the model has; an error if none is left.
+    pub fn kinds(&self, record: &Record) -> Result<Vec<Kind>> {
+        let has = |kind: &Kind| !record.layers(*kind).is_empty();
+        let kinds: Vec<Kind> = self.kinds.iter().copied().filter(has).collect();
+        if kinds.is_empty() {
+            return Err(PictureError::NoDecoderSelfAttention);
+        }
+        Ok(kinds)
     }
 
     fn section(&self, record: &Record, kind: Kind) -> Result<Section> {
@@ -184,6 +194,28 @@ mod tests {
         assert_eq!(shape(Heads::One(4), None), [(3, 1); 3]);
         assert_eq!(shape(Heads::Mean, None), [(3, 1); 3]);
         assert_eq!(shape(Heads::Rollout, None), [(1, 1); 3]);
+    }
+
+    #[test]
+    fn a_recurrent_decoder_shows_the_other_two_kinds_and_says_what_it_lacks() {
+        let mut record = sample::record(7, 5, 3, 4);
+        record.decoder.clear();
+        let record = record.check().unwrap();
+        for heads in [Heads::All, Heads::Rollout] {
+            let sections = selection(heads, None).of(&record).unwrap();
+            let kinds: Vec<Kind> = sections.iter().map(|section| section.kind).collect();
+            assert_eq!(kinds, [Kind::Encoder, Kind::Cross]);
+            for (_, map) in sections.iter().flat_map(|part| &part.layers[0].maps) {
+                let sum: f32 = map.row(0).iter().sum();
+                assert!((sum - 1.0).abs() < 1e-4, "{heads:?}: {sum}");
+            }
+        }
+        let only = Selection {
+            kinds: vec![Kind::Decoder],
+            ..selection(Heads::Mean, None)
+        };
+        let message = only.of(&record).unwrap_err().to_string();
+        assert!(message.contains("recurrent (SSRU)"), "{message}");
     }
 
     #[test]

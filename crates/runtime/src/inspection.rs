@@ -22,7 +22,8 @@ pub trait Inspect: SearchModel {
 pub struct Inspection {
     /// Encoder self-attention: `src_len * src_len` weights in each head.
     pub encoder: Vec<Vec<Vec<f32>>>,
-    /// Decoder self-attention: `tgt_len * tgt_len`, zero above the diagonal.
+    /// Decoder self-attention: `tgt_len * tgt_len`, zero above the diagonal. No layers where the decoder is
+    /// recurrent (SSRU).
     pub decoder: Vec<Vec<Vec<f32>>>,
     /// Cross-attention: `tgt_len * src_len`.
     pub cross: Vec<Vec<Vec<f32>>>,
@@ -45,14 +46,20 @@ impl Prediction {
     /// From the log-probabilities of all tokens; `token` is the one that comes next. Of equally probable
     /// tokens the one with the lower id ranks first.
     pub fn new(log_probs: &[f32], token: u32, top: usize) -> Self {
-        let mut ids: Vec<u32> = (0..log_probs.len() as u32).collect();
         let log_prob = |id: u32| log_probs[id as usize];
-        ids.sort_by(|&a, &b| log_prob(b).total_cmp(&log_prob(a)));
-        let place = ids.iter().position(|&id| id == token);
+        let order = |a: &u32, b: &u32| log_prob(*b).total_cmp(&log_prob(*a)).then(a.cmp(b));
+        let mut ids: Vec<u32> = (0..log_probs.len() as u32).collect();
+        let before = ids.iter().filter(|id| order(id, &token).is_lt()).count();
+        // Of a large vocabulary only the best are put in order.
+        if top < ids.len() {
+            ids.select_nth_unstable_by(top, order);
+            ids.truncate(top);
+        }
+        ids.sort_unstable_by(order);
         Self {
             log_prob: log_prob(token),
-            rank: place.map_or(log_probs.len(), |place| place + 1),
-            candidates: ids.iter().take(top).map(|&id| (id, log_prob(id))).collect(),
+            rank: before + 1,
+            candidates: ids.into_iter().map(|id| (id, log_prob(id))).collect(),
         }
     }
 }
@@ -67,6 +74,7 @@ mod tests {
         let prediction = Prediction::new(&log_probs, 3, 3);
         assert_eq!((prediction.log_prob, prediction.rank), (-1.0, 2));
         assert_eq!(prediction.candidates, [(1, -1.0), (3, -1.0), (2, -2.0)]);
-        assert_eq!(Prediction::new(&log_probs, 0, 9).rank, 4);
+        let all = Prediction::new(&log_probs, 0, 9);
+        assert_eq!((all.rank, all.candidates.len()), (4, 4));
     }
 }

@@ -7,8 +7,8 @@ use attentive_model::fake_dir;
 use attentive_runtime::TranslatorOptions;
 use attentive_runtime::search::fake::FakeModel;
 use attentive_runtime::search::{Finish, Request, SearchModel, SearchOptions};
-use attentive_runtime::translator::{Lines, Translation, Translator, WithPrefix};
-use attentive_text::special::decoder_input;
+use attentive_runtime::translator::{Lines, Repetition, Translation, Translator, WithPrefix};
+use attentive_text::special::{EOS, decoder_input};
 use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
 use proptest::prelude::*;
 
@@ -233,21 +233,75 @@ fn scores_are_means_and_log_probabilities_sums_over_the_translated_sentences() {
 }
 
 #[test]
-fn what_was_cut_in_a_sentence_is_told_for_the_line() {
-    let translator = copying(TranslatorOptions {
-        max_source_tokens: 6,
-        ..raw_text()
-    });
-    let alone = translator.translate(&["Vielerlei!", "Wunderliches?"]);
-    let joined = &translator.translate(&["Vielerlei! Wunderliches?"])[0];
-    let cut = |line: &Translation| line.truncated.expect("too long");
-    assert_eq!(cut(joined), cut(&alone[0]) + cut(&alone[1]));
-
+fn a_translation_that_was_cut_in_a_sentence_is_told_for_the_line() {
     let mut options = raw_text();
     options.search = SearchOptions::greedy();
     options.search.max_length.cap = Some(3);
     let joined = &copying(options).translate(&["Ja. Wunderliches?"])[0];
     assert_eq!(joined.finished, Finish::LengthLimit);
+}
+
+#[test]
+fn two_hundred_clauses_are_translated_in_pieces_and_nothing_is_lost() {
+    let clauses: Vec<String> = (0..200).map(|n| format!("der Hund {n} rennt")).collect();
+    let line = format!("Heute {}.", clauses.join(", "));
+    for max_source_tokens in [512, 40, 3] {
+        for lines in [Lines::RawText, Lines::Whole] {
+            let options = TranslatorOptions {
+                max_source_tokens,
+                lines,
+                ..Default::default()
+            };
+            let found = &copying(options).translate(&[&line])[0];
+            assert_eq!(found.text, line, "{max_source_tokens} {lines:?}");
+            assert_eq!(
+                (found.truncated, found.finished),
+                (None, Finish::EndOfSentence)
+            );
+        }
+    }
+}
+
+/// A model that ends everything with a period.
+#[test]
+fn a_period_that_the_model_puts_behind_a_piece_goes_away() {
+    let tokenizers = tokenizers();
+    let period = *tokenizers.tgt.encode("a.").last().expect("a token");
+    let vocab = tokenizers.tgt.vocab_size();
+    let model = FakeModel::from_probabilities(vocab, move |source, target| {
+        let words = source.len() - 1;
+        let ended = source[words - 1] == period;
+        match source.get(target.len()) {
+            Some(&EOS) if !ended => vec![(period, 1.0)],
+            Some(&token) => vec![(token, 1.0)],
+            None => vec![(EOS, 1.0)],
+        }
+    });
+    let options = TranslatorOptions {
+        max_source_tokens: 12,
+        ..raw_text()
+    };
+    let translator = Translator::new(model, tokenizers, options).expect("sound");
+    let line = "ein hund rennt und zwei katzen rennt und ein hund rennt.";
+    assert_eq!(translator.translate(&[line])[0].text, line);
+}
+
+proptest! {
+    #[test]
+    fn a_model_that_copies_gives_back_any_line_however_short_its_sources_are(
+        line in prop_oneof!["\\PC{0,60}", "[a-dA-D,;.!? ]{0,80}"],
+        max_source_tokens in 6usize..40,
+        lines in prop::sample::select(vec![Lines::RawText, Lines::Whole]),
+    ) {
+        let options = TranslatorOptions {
+            max_source_tokens, lines, repetition: Repetition::Allow, ..Default::default()
+        };
+        let found = &copying(options).translate(&[&line])[0];
+        prop_assert_eq!(found.truncated, None);
+        if !line.trim().is_empty() {
+            prop_assert_eq!(&found.text, &line);
+        }
+    }
 }
 
 #[test]

@@ -119,18 +119,17 @@ fn empty_and_blank_lines_stay_empty_and_cost_nothing() {
 }
 
 #[test]
-fn an_overlong_line_is_cut_and_says_how_much_was_lost() {
+fn an_overlong_line_is_translated_in_pieces_and_nothing_is_lost() {
     let translator = copying(TranslatorOptions {
         max_source_tokens: 5,
         ..Default::default()
     });
-    let translations = translator.translate(&["a b c d", "a b c d e", WORDS]);
-    assert_eq!(texts(&translations), ["a b c d"; 3]);
-    let cut: Vec<_> = translations
-        .iter()
-        .map(|translation| translation.truncated)
-        .collect();
-    assert_eq!(cut, [None, Some(1), Some(22)]);
+    let lines = ["a b c d", "a b c d e", WORDS];
+    let translations = translator.translate(&lines);
+    assert_eq!(texts(&translations), lines);
+    assert!(translations.iter().all(|found| found.truncated.is_none()));
+    let clauses = vec!["a b c"; 200].join(" ");
+    assert_eq!(translator.translate(&[&clauses])[0].text, clauses);
 }
 
 #[test]

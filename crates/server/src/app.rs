@@ -12,6 +12,8 @@ use crate::cache::Cache;
 use crate::deepl::glossaries::Glossaries;
 use crate::error::ServerError;
 use crate::files::Files;
+use crate::http::body::Fields;
+use crate::http::client::Client;
 use crate::keys::Keys;
 use crate::metrics::Metrics;
 use crate::models::{Registry, Served};
@@ -47,6 +49,8 @@ pub struct App {
     registry: watch::Sender<Option<Arc<Registry>>>,
     draining: AtomicBool,
     inspections: Semaphore,
+    /// Places for requests that are refused, but not at once.
+    held: Semaphore,
 }
 
 impl fmt::Debug for App {
@@ -58,7 +62,7 @@ impl fmt::Debug for App {
 }
 
 /// How long it takes to be told that the queue is full.
-const BUSY_PAUSE: Duration = Duration::from_millis(500);
+const BUSY_PAUSE: Duration = Duration::from_millis(1000);
 
 impl App {
     /// Starts the threads that search; models are not loaded yet.
@@ -78,6 +82,7 @@ impl App {
             registry: watch::channel(None).0,
             draining: AtomicBool::new(false),
             inspections: Semaphore::new(options.threads),
+            held: Semaphore::new(options.limits.connections / 2),
             options,
         };
         app.load_keys()?;
@@ -144,28 +149,36 @@ impl App {
         looked.map_err(|_panic| Refusal::Failed)
     }
 
+    /// Who asks: a key where keys are needed, an address otherwise.
+    pub fn client(&self, fields: &Fields) -> Client {
+        fields.client(self.needs_key())
+    }
+
     /// Refuses if the queue is full, but not at once: clients that ask again and again without a pause would take the
-    /// processor from the translations of the others.
-    pub async fn check_room(&self) -> Result<(), Refusal> {
-        if self.is_draining() || !self.scheduler.is_full() {
+    /// processor from the translations of the others. So many may be held up; more than that are refused at once.
+    pub async fn check_room(&self, client: Client) -> Result<(), Refusal> {
+        if self.is_draining() || !self.scheduler.is_full(client) {
             return Ok(());
         }
-        tokio::time::sleep(BUSY_PAUSE).await;
+        if let Ok(_place) = self.held.try_acquire() {
+            tokio::time::sleep(BUSY_PAUSE).await;
+        }
         Err(Refusal::Busy)
     }
 
     /// All answers to sentences that go to the queue as they are.
     pub async fn search(
         &self,
+        client: Client,
         translator: &Arc<Translator>,
         tasks: Vec<Task>,
     ) -> Result<Vec<Answer>, Refusal> {
         if self.is_draining() {
             return Err(Refusal::Draining);
         }
-        self.check_room().await?;
+        self.check_room(client).await?;
         let count = tasks.len();
-        let submitted = self.scheduler.submit(translator, tasks);
+        let submitted = self.scheduler.submit(client, translator, tasks);
         let mut answers = submitted.map_err(|_full| Refusal::Busy)?;
         let all = async {
             let mut all = Vec::with_capacity(count);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Path, Request, State};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::{get, post};
 use serde_json::{Value, json};
@@ -73,6 +74,7 @@ async fn translated(app: &Arc<App>, fields: &Fields) -> Result<Value, Refusal> {
     let direction = registry.direction(&source, &target)?;
     let wish = Wish {
         n_best: 1 + alternatives,
+        client: app.client(fields),
         ..Wish::default()
     };
     let translated = markup::translate(app, &direction, format, texts, wish).await?;
@@ -176,7 +178,7 @@ async fn languages(State(app): State<Arc<App>>) -> Response {
 }
 
 async fn translate_file(State(app): State<Arc<App>>, request: Request) -> Response {
-    let host = request.headers().get("host").cloned();
+    let origin = origin(request.headers());
     let answer = async {
         let mut fields = Fields::read(request, &app.options.limits).await?;
         app.check_key(fields.text("api_key").as_deref())?;
@@ -195,7 +197,10 @@ async fn translate_file(State(app): State<Arc<App>>, request: Request) -> Respon
         };
         let target = known(&registry, &target)?;
         let direction = registry.direction(&source, &target)?;
-        let wish = Wish::default();
+        let wish = Wish {
+            client: app.client(&fields),
+            ..Wish::default()
+        };
         let characters = text.chars().count();
         let translated =
             markup::translate(&app, &direction, Format::Text, vec![text], wish).await?;
@@ -206,11 +211,17 @@ async fn translate_file(State(app): State<Arc<App>>, request: Request) -> Respon
         let name = crate::documents::translated_name(&file, &target);
         let bytes = text.unwrap_or_default().into_bytes();
         let (id, _) = app.files.add(name, characters, Ok(bytes));
-        let host = host.as_ref().and_then(|host| host.to_str().ok());
-        let host = host.unwrap_or("localhost");
-        Ok(json!({"translatedFileUrl": format!("http://{host}/download_file/{id}")}))
+        Ok(json!({"translatedFileUrl": format!("{origin}/download_file/{id}")}))
     };
     answer_json(answer.await)
+}
+
+/// Where a client reaches this server, by what it or a proxy says.
+fn origin(headers: &HeaderMap) -> String {
+    let header = |name: &str| headers.get(name)?.to_str().ok();
+    let secure = header("x-forwarded-proto") == Some("https");
+    let scheme = if secure { "https" } else { "http" };
+    format!("{scheme}://{}", header("host").unwrap_or("localhost"))
 }
 
 async fn download_file(State(app): State<Arc<App>>, Path(id): Path<String>) -> Response {

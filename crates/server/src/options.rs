@@ -30,6 +30,8 @@ pub struct Limits {
     pub characters: usize,
     /// Texts in a request.
     pub texts: usize,
+    /// Sentences in a request.
+    pub sentences: usize,
     /// Alternative translations.
     pub alternatives: usize,
     /// Requests whose sentences wait for a batch.
@@ -54,6 +56,7 @@ impl Default for Limits {
             body: 4 << 20,
             characters: 200_000,
             texts: 1000,
+            sentences: 20_000,
             alternatives: 10,
             queue: 512,
             cache: 16 << 20,

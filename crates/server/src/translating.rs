@@ -7,15 +7,17 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use attentive_runtime::Translator;
 use attentive_runtime::translator::{Found, SplitLine, Translation, WithPrefix};
+use attentive_runtime::{Translator, TranslatorOptions};
+use attentive_text::Glossary;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, timeout_at};
 
 use crate::app::App;
 use crate::cache::Key;
+use crate::http::client::Client;
 use crate::models::{Served, Variant};
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, invalid};
 use crate::scheduler::details::Details;
 use crate::scheduler::{Answer, Task};
 
@@ -28,10 +30,16 @@ pub struct Wish {
     pub alignments: bool,
     /// Lines as they stand, each as a single sentence.
     pub whole_lines: bool,
+    /// Texts without their markup, which is put back by the alignments.
+    pub markup: bool,
     /// What each token cost, with so many alternatives for it.
     pub details: Option<usize>,
     /// What the translation must start with.
     pub prefix: String,
+    /// Who asks.
+    pub client: Client,
+    /// Terms that must be translated in a certain way.
+    pub glossary: Option<Arc<Glossary>>,
 }
 
 impl Default for Wish {
@@ -40,8 +48,11 @@ impl Default for Wish {
             n_best: 1,
             alignments: false,
             whole_lines: false,
+            markup: false,
             details: None,
             prefix: String::new(),
+            client: Client::default(),
+            glossary: None,
         }
     }
 }
@@ -52,6 +63,7 @@ impl Wish {
             n_best: self.n_best,
             alignments: self.alignments,
             whole_lines: self.whole_lines,
+            markup: self.markup,
         }
     }
 }
@@ -110,7 +122,7 @@ impl Translating {
         texts: Vec<String>,
         wish: Wish,
     ) -> Result<Self, Refusal> {
-        app.check_room().await?;
+        app.check_room(wish.client).await?;
         let bytes: usize = texts.iter().map(String::len).sum();
         let (app, model) = (Arc::clone(app), Arc::clone(model));
         if bytes <= AT_ONCE {
@@ -132,7 +144,17 @@ impl Translating {
             return Err(Refusal::Draining);
         }
         let variant = model.variant(wish.variant());
-        let translator = variant.map_err(|_| Refusal::Failed)?;
+        let mut translator = variant.map_err(|_| Refusal::Failed)?;
+        if let Some(glossary) = &wish.glossary {
+            // The same model and the same search, so that these sentences share batches with all others.
+            let with_terms = translator.with_options(TranslatorOptions {
+                glossary: Some(Arc::clone(glossary)),
+                source_language: Some(model.source.clone()),
+                target_language: Some(model.target.clone()),
+                ..translator.options().clone()
+            });
+            translator = Arc::new(with_terms.map_err(|_| Refusal::Failed)?);
+        }
         let mut new = Self {
             deadline: Instant::now() + app.options.limits.translation_time,
             app,
@@ -145,10 +167,16 @@ impl Translating {
         let mut tasks = Vec::new();
         for text in texts {
             new.add_text(text, model.id, &translator, wish, &mut tasks);
+            let (found, most) = (new.sentences.len(), new.app.options.limits.sentences);
+            if found > most {
+                return Err(invalid(format!(
+                    "Invalid request: more than {most} sentences; send less text at a time"
+                )));
+            }
         }
         new.missing = tasks.len();
         if !tasks.is_empty() {
-            let submitted = new.app.scheduler.submit(&translator, tasks);
+            let submitted = new.app.scheduler.submit(wish.client, &translator, tasks);
             new.answers = Some(submitted.map_err(|_full| Refusal::Busy)?);
         }
         Ok(new)
@@ -198,7 +226,8 @@ impl Translating {
                     self.add_sentence(source, &gap, Some(copied), None);
                     continue;
                 }
-                let key = wish.details.is_none().then(|| Key {
+                let cached = wish.details.is_none() && wish.glossary.is_none();
+                let key = cached.then(|| Key {
                     model,
                     variant: wish.variant(),
                     sentence: source.to_owned(),
@@ -348,6 +377,7 @@ fn join_lines(lines: Vec<(Translation, &'static str)>) -> Translation {
                 finished: whole.finished,
                 tokens: None,
                 alignment: None,
+                unit_alignment: None,
                 pivot: None,
             });
     }
@@ -357,6 +387,9 @@ fn join_lines(lines: Vec<(Translation, &'static str)>) -> Translation {
         whole.score += line.score / spoken;
         whole.log_prob += line.log_prob;
         whole.unknown += line.unknown;
+        whole
+            .missing_terms
+            .extend(line.missing_terms.iter().cloned());
         whole.repetition_blocked |= line.repetition_blocked;
         if let Some(cut) = line.truncated {
             whole.truncated = Some(whole.truncated.unwrap_or(0) + cut);

@@ -6,6 +6,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::documents::Format;
 use crate::tokenizer::TokenizerKind;
 
 /// A result of this crate.
@@ -183,6 +184,30 @@ pub enum TextError {
         problem: String,
         /// What such a file holds.
         expected: &'static str,
+    },
+    /// A line of a glossary that cannot be read.
+    #[error(
+        "{path:?}, line {line}: {problem}; a line has a source term, a tab, a target term, and if need be another tab and options (in a .csv file commas instead)"
+    )]
+    Glossary {
+        /// The file.
+        path: PathBuf,
+        /// The line.
+        line: usize,
+        /// What is wrong there.
+        problem: String,
+    },
+    /// A document that cannot be read.
+    #[error("{path:?}{}: {problem}", place(*line))]
+    Document {
+        /// The file.
+        path: PathBuf,
+        /// The format that it was read as.
+        format: Format,
+        /// The line, unless the problem is one of the whole file.
+        line: Option<usize>,
+        /// What is wrong there, and what to do.
+        problem: String,
     },
     /// A tokenizer that the `tokenizers` library refused to build or write.
     #[error(

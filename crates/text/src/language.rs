@@ -28,7 +28,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use detector::{Detection, Detector, Guess};
-pub use names::{canonical, name};
+pub use names::{canonical, name, normalized};
 
 /// A language that the built-in models translate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -7,6 +7,8 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::read::MultiGzDecoder;
 
@@ -34,6 +36,7 @@ pub struct LineReader {
     buffer: Vec<u8>,
     line: usize,
     finished: bool,
+    taken: Arc<AtomicU64>,
     keeps_byte_order_mark: bool,
 }
 
@@ -59,7 +62,12 @@ impl LineReader {
     }
 
     /// Reads from any source; `name` stands for the file in errors.
-    pub fn from_read(mut source: impl Read + Send + 'static, name: &Path) -> Result<Self> {
+    pub fn from_read(source: impl Read + Send + 'static, name: &Path) -> Result<Self> {
+        let taken = Arc::new(AtomicU64::new(0));
+        let mut source = Counted {
+            source,
+            taken: taken.clone(),
+        };
         let head = head(&mut source).map_err(|source| TextError::Read {
             path: name.to_path_buf(),
             line: 1,
@@ -78,6 +86,7 @@ impl LineReader {
             buffer: Vec::new(),
             line: 0,
             finished: false,
+            taken,
             keeps_byte_order_mark: false,
         })
     }
@@ -88,22 +97,33 @@ impl LineReader {
         self
     }
 
-    fn read_line(&mut self) -> Result<Option<String>> {
+    /// How many bytes of the file were read so far, compressed as they are: what progress is told by.
+    pub fn bytes_read(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// The next line as it stands in the file, without its line end: whoever looks for damage takes lines that are
+    /// not UTF-8 too.
+    pub fn next_bytes(&mut self) -> Result<Option<&[u8]>> {
         self.line += 1;
         self.buffer.clear();
-        let path = || self.path.clone();
-        let line = self.line;
         let count = self
             .source
             .read_until(b'\n', &mut self.buffer)
             .map_err(|source| TextError::Read {
-                path: path(),
-                line,
+                path: self.path.clone(),
+                line: self.line,
                 source,
             })?;
-        if count == 0 {
+        Ok((count > 0).then(|| without_line_end(&self.buffer)))
+    }
+
+    fn read_line(&mut self) -> Result<Option<String>> {
+        if self.next_bytes()?.is_none() {
             return Ok(None);
         }
+        let line = self.line;
+        let path = || self.path.clone();
         let bytes = without_line_end(&self.buffer);
         if bytes.contains(&0) {
             return Err(TextError::Binary { path: path(), line });
@@ -133,6 +153,20 @@ impl Iterator for LineReader {
         let next = self.read_line().transpose();
         self.finished = !matches!(next, Some(Ok(_)));
         next
+    }
+}
+
+/// A source whose bytes are counted.
+struct Counted<R> {
+    source: R,
+    taken: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        self.taken.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
     }
 }
 

@@ -15,6 +15,7 @@
 //! - [`trainer`] is the loop over all of these, for any task and any number of processes.
 //! - [`events`] is what the loop tells its caller while it runs; [`tensorboard`] writes that for TensorBoard.
 //! - [`evaluation`] measures a translation model: loss, perplexity, BLEU.
+//! - [`needs`] says what a run will need, by a trial of its first steps.
 //! - [`error`] holds the one error type.
 
 #![cfg(feature = "burn")]
@@ -24,6 +25,7 @@ pub mod distributed;
 pub mod error;
 pub mod evaluation;
 pub mod events;
+pub mod needs;
 pub mod optim;
 pub mod recipe;
 pub mod run;

@@ -133,6 +133,11 @@ pub fn run(args: AttentionArgs, terminal: &Terminal) -> anyhow::Result<()> {
         target: record.target_text.clone(),
         model: choice.name(),
     };
+    if record.decoder.is_empty() && selection.kinds.len() > 1 {
+        terminal.note(
+            "the decoder's layers are recurrent (SSRU): there is no self-attention of theirs",
+        );
+    }
     let theme = args.picture.theme(Theme::Light);
     let sections = selection.of(&record).map_err(usage)?;
     match format {
@@ -205,6 +210,7 @@ impl AttentionArgs {
                 Record::of(&model, &dir.tokenizers, &self.sentence, target)
             }
             (_, Choice::BuiltIn(_)) => return Err(only_for_the_cpu("built-in models are")),
+            (_, Choice::Into(..)) => return Err(only_for_the_cpu("--model with --to is")),
             #[cfg(not(feature = "training"))]
             _ => return Err(only_for_the_cpu("this build is")),
             #[cfg(feature = "training")]
@@ -252,9 +258,9 @@ impl AttentionArgs {
 /// Layers and heads that are not there are wrong usage.
 fn usage(error: PictureError) -> anyhow::Error {
     match error {
-        PictureError::NoSuchLayer { .. } | PictureError::NoSuchHead { .. } => {
-            Ending::Usage(error.to_string()).into()
-        }
+        PictureError::NoSuchLayer { .. }
+        | PictureError::NoSuchHead { .. }
+        | PictureError::NoDecoderSelfAttention => Ending::Usage(error.to_string()).into(),
         other => other.into(),
     }
 }

@@ -54,6 +54,7 @@ Examples:
   attentive import firefox/enpt --out en-pt             a Bergamot model with its shortlist
   attentive import runs/model.npz --out my-marian       Marian, its vocabulary beside it
   attentive import translate-en_de.argosmodel --out en-de
+  attentive import opus-mt-en-ROMANCE --to fr --out en-fr
   attentive import m2m100_418M --from en --to de --out m2m-en-de
   attentive import checkpoint.pt --mapping names.toml --out other
   attentive translate --model fr-en \"Bonjour tout le monde.\"
@@ -77,6 +78,7 @@ pub fn run(args: ImportArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let Imported {
         source_format,
         languages,
+        targets,
         warnings,
     } = import(&args.source, &args.out, &options)?;
     for warning in &warnings {
@@ -88,6 +90,7 @@ pub fn run(args: ImportArgs, terminal: &Terminal) -> anyhow::Result<()> {
             "out": args.out,
             "format": source_format,
             "languages": languages.map(|(from, to)| [from, to]),
+            "targets": targets,
             "warnings": warnings,
         });
         writeln!(output, "{record}")?;
@@ -96,6 +99,10 @@ pub fn run(args: ImportArgs, terminal: &Terminal) -> anyhow::Result<()> {
         writeln!(output, "format    {source_format}")?;
         if let Some((from, to)) = languages {
             writeln!(output, "languages {from} -> {to}")?;
+        }
+        if !targets.is_empty() {
+            let targets = targets.join(", ");
+            writeln!(output, "targets   {targets} (translate --to chooses)")?;
         }
     }
     output.finish()

@@ -2,10 +2,10 @@
 
 mod attention;
 mod completions;
-#[cfg(feature = "training")]
 mod data;
 #[cfg(feature = "training")]
 mod demo;
+mod doctor;
 #[cfg(feature = "training")]
 mod evaluate;
 mod export;
@@ -65,8 +65,9 @@ pub enum Command {
     Info(info::InfoArgs),
     /// Train a tokenizer, or use one
     Tokenizer(tokenizer::TokenizerArgs),
-    /// Make training data
-    #[cfg(feature = "training")]
+    /// Check a corpus and a recipe before training, and say what to do
+    Doctor(doctor::DoctorArgs),
+    /// Clean training data, or make some up
     Data(data::DataArgs),
     /// Print completions for a shell
     Completions(completions::CompletionsArgs),
@@ -94,7 +95,7 @@ pub fn run(command: Command, terminal: &Terminal) -> anyhow::Result<()> {
         Command::Plot(args) => plot::run(args, terminal),
         Command::Info(args) => info::run(args),
         Command::Tokenizer(args) => tokenizer::run(args, terminal),
-        #[cfg(feature = "training")]
+        Command::Doctor(args) => doctor::run(args, terminal),
         Command::Data(args) => data::run(args, terminal),
         Command::Completions(args) => completions::run(args),
     }

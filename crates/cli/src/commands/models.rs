@@ -94,6 +94,9 @@ pub struct Row {
     name: String,
     from: Option<String>,
     to: Option<String>,
+    /// All languages that a model of several targets writes; `--to` chooses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    targets: Vec<String>,
     bytes: u64,
     precision: &'static str,
     license: Option<String>,
@@ -105,10 +108,12 @@ impl Row {
     /// A model that was pulled.
     pub fn of(model: &StoredModel) -> Self {
         let (from, to) = model.languages.clone().unzip();
+        let choices = || model.choices.iter().cloned();
         Self {
             name: model.name.to_string(),
-            from,
+            from: from.or_else(|| Some(choices().next()?.0)),
             to,
+            targets: choices().map(|(_, to)| to).collect(),
             bytes: model.bytes,
             precision: model.precision,
             license: model.license.clone(),
@@ -122,6 +127,7 @@ impl Row {
             name: model.name.to_owned(),
             from: Some(model.from.code().to_owned()),
             to: Some(model.to.code().to_owned()),
+            targets: Vec::new(),
             bytes: model.bytes() as u64,
             precision: "int8",
             license: None,
@@ -133,7 +139,11 @@ impl Row {
     /// Name, languages, size, precision, licence, origin; `?` for what is not known.
     pub fn line(&self) -> String {
         let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "?".to_owned());
-        let languages = format!("{} to {}", or_unknown(&self.from), or_unknown(&self.to));
+        let to = match &self.targets[..] {
+            [] => or_unknown(&self.to),
+            targets => targets.join(", "),
+        };
+        let languages = format!("{} to {to}", or_unknown(&self.from));
         let (size, license) = (bytes(self.bytes), or_unknown(&self.license));
         let origin = or_unknown(&self.origin);
         format!(

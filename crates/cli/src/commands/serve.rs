@@ -2,7 +2,6 @@
 //!
 //! `attentive-server` does it; here models are chosen and opened, and refused is what nobody should do by accident.
 
-use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -10,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use attentive_hub::{Store, StoredModel};
+use attentive_model::ModelDir;
 use attentive_runtime::translator::TranslatorOptions;
 use attentive_server::languages::{UNKNOWN_SOURCE, UNKNOWN_TARGET};
 use attentive_server::process::{self, Event};
@@ -20,7 +20,7 @@ use clap::Args;
 use crate::arguments::positive;
 use crate::decoding::{DecodingArgs, LinesArgs};
 use crate::exit::Ending;
-use crate::model::{Choice, translator};
+use crate::model::{Choice, choose_target, translator};
 use crate::terminal::Terminal;
 
 /// Arguments of `serve`.
@@ -93,7 +93,7 @@ pub fn run(args: ServeArgs, terminal: &Terminal) -> anyhow::Result<()> {
         .into());
     }
     let run = args.run.as_deref().map(WatchedRun::parse).transpose()?;
-    let models = args.models()?;
+    let models = args.models(terminal)?;
     let options = Options {
         address: SocketAddr::new(args.host, args.port),
         key_file: args.api_key_file.clone(),
@@ -152,7 +152,7 @@ struct Model {
 
 impl ServeArgs {
     /// The models, with their languages.
-    fn models(&self) -> anyhow::Result<Vec<Model>> {
+    fn models(&self, terminal: &Terminal) -> anyhow::Result<Vec<Model>> {
         if self.models.is_empty() && self.run.is_some() {
             return Ok(Vec::new());
         }
@@ -165,7 +165,7 @@ impl ServeArgs {
         }
         self.models
             .iter()
-            .map(|given| Model::parse(given))
+            .map(|given| Model::parse(given, terminal))
             .collect()
     }
 }
@@ -249,25 +249,26 @@ impl Model {
     }
 
     /// `DIR`, or `de-en=DIR`.
-    fn parse(given: &str) -> anyhow::Result<Self> {
+    fn parse(given: &str, terminal: &Terminal) -> anyhow::Result<Self> {
         let (languages, path) = match given.split_once('=') {
             Some((languages, path)) if !Path::new(given).exists() => (Some(languages), path),
             _ => (None, given),
         };
-        let choice = Choice::of(Path::new(path))?;
+        let choice = Choice::of_any(Path::new(path), terminal)?;
         let own = match &choice {
             Choice::BuiltIn(model) => Some(Self::built_in(model)),
             Choice::Pulled(model) => Self::pulled(model.clone()),
-            Choice::Directory(_) => None,
+            Choice::Directory(_) | Choice::Into(..) => None,
         };
         if let (Some(own), None) = (own, languages) {
             return Ok(own);
         }
-        let pair = match languages {
-            Some(languages) => languages
+        let pair = match (languages, &choice) {
+            (Some(languages), _) => languages
                 .split_once('-')
                 .map(|(a, b)| (a.to_owned(), b.to_owned())),
-            None => languages_of(Path::new(path)),
+            (None, Choice::Directory(path)) => ModelDir::generation_of(path)?.languages(),
+            (None, _) => None,
         };
         let (source, target) = pair.ok_or_else(|| {
             Ending::Usage(format!(
@@ -282,7 +283,10 @@ impl Model {
     }
 
     fn load(&self, lines: &LinesArgs, decoding: &DecodingArgs) -> anyhow::Result<Served> {
-        let directory = self.choice.open()?;
+        let mut directory = self.choice.open()?;
+        if !directory.generation.target_languages.is_empty() {
+            choose_target(&mut directory, &self.target)?;
+        }
         let mut options = decoding.options(TranslatorOptions::of(&directory)?, 1)?;
         options.lines = lines.of(&self.choice);
         options.source_language = Some(self.source.clone());
@@ -292,17 +296,12 @@ impl Model {
     }
 }
 
-/// What the directory says about its languages, in `generation.json`.
-fn languages_of(directory: &Path) -> Option<(String, String)> {
-    let text = fs::read_to_string(directory.join("generation.json")).ok()?;
-    let value: serde_json::Value = serde_json::from_str(&text).ok()?;
-    let code = |key: &str| value[key].as_str().map(str::to_owned);
-    Some((code("source_language")?, code("target_language")?))
-}
-
 #[cfg(test)]
 mod tests {
+    use attentive_model::{Generation, fake_dir};
+
     use super::*;
+    use crate::terminal::Verbosity;
 
     #[test]
     fn a_run_says_its_languages_by_its_files_or_none() {
@@ -331,17 +330,26 @@ mod tests {
 
     #[test]
     fn languages_come_from_the_argument_or_from_the_directory() {
-        let model = Model::parse("de-en=some/dir").expect("languages are given");
-        assert_eq!((&*model.source, &*model.target), ("de", "en"));
-        let model = Model::parse("en-de").expect("it is built in");
+        let terminal = Terminal::new(Verbosity::Quiet);
+        let parse = |given: &str| Model::parse(given, &terminal);
+        let model = parse("en-de").expect("it is built in");
         assert_eq!((&*model.source, &*model.target), ("en", "de"));
         let folder = tempfile::tempdir().expect("a folder");
+        fake_dir::write(folder.path()).expect("written");
         let path = folder.path().display().to_string();
-        let message = Model::parse(&path).expect_err("nobody knows").to_string();
+        let model = parse(&format!("de-en={path}")).expect("languages are given");
+        assert_eq!((&*model.source, &*model.target), ("de", "en"));
+        let message = parse(&path).expect_err("nobody knows").to_string();
         assert!(message.contains("Write --model de-en="), "{message}");
-        let text = r#"{"source_language": "fr", "target_language": "en"}"#;
-        fs::write(folder.path().join("generation.json"), text).expect("written");
-        let model = Model::parse(&path).expect("the directory says it");
+        let generation = Generation {
+            source_language: Some("fr".to_owned()),
+            target_language: Some("en".to_owned()),
+            ..Generation::default()
+        };
+        generation.write(folder.path()).expect("written");
+        let model = parse(&path).expect("the directory says it");
         assert_eq!((&*model.source, &*model.target), ("fr", "en"));
+        let message = parse("no/such/model").expect_err("it is not there");
+        assert!(message.to_string().contains("no/such/model"), "{message}");
     }
 }

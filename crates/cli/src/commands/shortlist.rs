@@ -3,15 +3,14 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use attentive_model::Shortlist;
 use attentive_text::{Lexicon, PairOptions, TokenPairs};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
 use crate::arguments::positive;
+use crate::bar::{PARTS, bar};
 use crate::model::Choice;
 use crate::output::Output;
 use crate::terminal::Terminal;
@@ -68,14 +67,14 @@ pub fn run(args: ShortlistArgs, terminal: &Terminal) -> anyhow::Result<()> {
         most: args.pairs,
         ..Default::default()
     };
-    let bar = bar(terminal, None, "{spinner} {msg}");
+    let spinner = bar(terminal, None, "{spinner} {msg}");
     let pairs = TokenPairs::read(
         (&args.src, &tokenizers.src),
         (&args.tgt, &tokenizers.tgt),
         &options,
-        |pairs| bar.set_message(format!("reading: {} pairs", count(pairs))),
+        |pairs| spinner.set_message(format!("reading: {} pairs", count(pairs))),
     );
-    bar.finish_and_clear();
+    spinner.finish_and_clear();
     let pairs = pairs?;
     if pairs.left_out > 0 {
         terminal.warn(format_args!(
@@ -90,7 +89,7 @@ pub fn run(args: ShortlistArgs, terminal: &Terminal) -> anyhow::Result<()> {
         count(pairs.seen)
     ));
 
-    let bar = self::bar(terminal, Some(PARTS), "{bar:30} {percent}%, {eta} left");
+    let bar = bar(terminal, Some(PARTS), "{bar:30} {percent}%, {eta} left");
     let lexicon = Lexicon::learn(&pairs, args.rounds, |done| {
         bar.set_position((done * PARTS as f64) as u64);
     });
@@ -99,22 +98,6 @@ pub fn run(args: ShortlistArgs, terminal: &Terminal) -> anyhow::Result<()> {
     output.write_all(&shortlist.to_bytes())?;
     output.finish()?;
     report(&args, &pairs, &shortlist)
-}
-
-/// The bar is divided into so many parts.
-const PARTS: u64 = 1000;
-
-/// Hidden where it cannot be drawn.
-fn bar(terminal: &Terminal, length: Option<u64>, template: &str) -> ProgressBar {
-    if !terminal.can_draw() {
-        return ProgressBar::hidden();
-    }
-    let bar = length.map_or_else(ProgressBar::no_length, ProgressBar::new);
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }
 
 fn report(args: &ShortlistArgs, pairs: &TokenPairs, shortlist: &Shortlist) -> anyhow::Result<()> {

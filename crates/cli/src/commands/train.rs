@@ -15,6 +15,7 @@ use crate::exit::Ending;
 use crate::interrupt;
 use crate::progress::TrainingProgress;
 use crate::terminal::Terminal;
+use crate::wording::quoted;
 
 /// Arguments of `train`.
 #[derive(Debug, Args)]
@@ -109,7 +110,8 @@ pub fn train(
     Ok(outcome?)
 }
 
-fn setting(text: &str) -> Result<String, String> {
+/// Whether a text is `key=value`.
+pub fn setting(text: &str) -> Result<String, String> {
     match text.split_once('=') {
         Some((key, _)) if !key.trim().is_empty() => Ok(text.to_owned()),
         _ => Err("expected key=value, such as training.seed=2".to_owned()),
@@ -117,7 +119,7 @@ fn setting(text: &str) -> Result<String, String> {
 }
 
 /// A recipe that is not there: which ones are; a wrong `--set`: wrong usage.
-fn explained(error: RecipeError) -> anyhow::Error {
+pub fn explained(error: RecipeError) -> anyhow::Error {
     match &error {
         RecipeError::Unreadable { path, source }
             if source.kind() == std::io::ErrorKind::NotFound =>
@@ -165,16 +167,6 @@ fn this_command() -> String {
     words.join(" ")
 }
 
-/// A word as a shell needs it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,12 +188,5 @@ mod tests {
             "{far}"
         );
         assert!(suggestion(Path::new("x"), Path::new("no such folder")).contains("demo"));
-    }
-
-    #[test]
-    fn words_survive_the_shell() {
-        assert_eq!(quoted("runs/a-b.c"), "runs/a-b.c");
-        assert_eq!(quoted("it's here"), r"'it'\''s here'");
-        assert_eq!(quoted(""), "''");
     }
 }

@@ -30,7 +30,7 @@ pub struct DecodingArgs {
     /// Longest output in tokens [default: 3 times the source, and 10]
     #[arg(long, value_name = "TOKENS", value_parser = positive())]
     max_length: Option<usize>,
-    /// Longest source in tokens; longer ones are truncated, with a warning [default: 512]
+    /// Longest source in tokens; longer sentences are translated in pieces, cut where clauses end [default: 512]
     #[arg(long, value_name = "TOKENS")]
     max_source_length: Option<usize>,
     /// Leave outputs that repeat themselves as they are, instead of searching again without repeated 3-grams
@@ -92,6 +92,7 @@ impl LinesArgs {
         let raw_text = match model {
             Choice::BuiltIn(_) | Choice::Pulled(_) => !self.whole_lines,
             Choice::Directory(_) => self.by_sentence,
+            Choice::Into(model, _) => return self.of(model),
         };
         if raw_text {
             Lines::RawText

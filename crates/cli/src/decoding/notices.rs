@@ -11,6 +11,8 @@ use crate::wording::{count, plural};
 pub struct Notices {
     /// Lines whose end was not translated.
     truncated: usize,
+    /// Translations that lack terms of the glossary.
+    without_terms: usize,
     /// Lines with words that the model does not know, and the number of these words.
     unknown: (usize, usize),
     /// Outputs that ran into the length limit.
@@ -21,7 +23,7 @@ pub struct Notices {
     repetitive: usize,
 }
 
-/// So many truncated lines are named one by one.
+/// So many lines are named one by one.
 const NAMED: usize = 5;
 
 impl Notices {
@@ -32,9 +34,19 @@ impl Notices {
             self.truncated += 1;
             if self.truncated <= NAMED {
                 warning = Some(format!(
-                    "line {line} is too long: its last {} were cut off and not translated \
+                    "line {line} has characters of more tokens than a source may have: {} were cut off \
                      (--max-source-length sets the limit)",
                     plural(tokens, "token", "tokens")
+                ));
+            }
+        }
+        if !translation.missing_terms.is_empty() {
+            self.without_terms += 1;
+            if self.without_terms <= NAMED {
+                let terms = translation.missing_terms.join(", ");
+                warning = Some(format!(
+                    "the translation of line {line} lacks what the glossary wants: {terms} (the vocabulary \
+                     cannot spell it, or the length limit leaves no room)"
                 ));
             }
         }
@@ -62,7 +74,15 @@ impl Notices {
         let mut messages = Vec::new();
         if self.truncated > NAMED {
             let more = count(self.truncated - NAMED);
-            messages.push(format!("{more} more lines were too long and were cut off"));
+            messages.push(format!(
+                "{more} more lines have characters that were cut off"
+            ));
+        }
+        if self.without_terms > NAMED {
+            let more = count(self.without_terms - NAMED);
+            messages.push(format!(
+                "{more} more translations lack terms of the glossary"
+            ));
         }
         let (lines, words) = self.unknown;
         if words > 0 {
@@ -109,13 +129,17 @@ mod tests {
     fn each_kind_is_said_once() {
         let notices = Notices {
             truncated: 7,
+            without_terms: 0,
             unknown: (1, 3),
             unfinished: 1,
             dead_ends: 2,
             repetitive: 1,
         };
         let messages = notices.messages();
-        assert_eq!(messages[0], "2 more lines were too long and were cut off");
+        assert_eq!(
+            messages[0],
+            "2 more lines have characters that were cut off"
+        );
         assert_eq!(
             messages[1],
             "3 words in 1 line not in the vocabulary: the model saw <unk> instead"

@@ -5,7 +5,6 @@
 //! tensors mean is not known here: that is what converting a format into a model directory is about.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
 use crate::error::{ConvertError, Result};
@@ -143,19 +142,35 @@ impl Tensors {
     ) -> Result<()> {
         let own = name.len() + tensor.shape.len() * size_of::<usize>() + limits::ENTRY;
         budget.take(own, || format!("tensor `{name}`"))?;
-        match self.tensors.entry(name) {
-            Entry::Vacant(entry) => entry.insert(tensor),
-            Entry::Occupied(entry) => {
-                return Err(ConvertError::Damaged {
-                    path: self.path.clone(),
-                    format: "weights",
-                    place: format!("tensor `{}`", entry.key()),
-                    expected: "each name once".to_string(),
-                    found: "the name twice".to_string(),
-                });
-            }
-        };
+        if self.tensors.contains_key(&name) {
+            return Err(self.twice(&name));
+        }
+        self.tensors.insert(name, tensor);
         Ok(())
+    }
+
+    /// Adds some of the tensors of another file of the same weights; a name that is there already is an error.
+    pub(crate) fn extend(&mut self, other: Tensors, wanted: impl Fn(&str) -> bool) -> Result<()> {
+        for (name, tensor) in other.tensors {
+            if !wanted(&name) {
+                continue;
+            }
+            if self.tensors.contains_key(&name) {
+                return Err(self.twice(&name));
+            }
+            self.tensors.insert(name, tensor);
+        }
+        Ok(())
+    }
+
+    fn twice(&self, name: &str) -> ConvertError {
+        ConvertError::Damaged {
+            path: self.path.clone(),
+            format: "weights",
+            place: format!("tensor `{name}`"),
+            expected: "each name once".to_string(),
+            found: "the name twice".to_string(),
+        }
     }
 
     /// The file they came from.

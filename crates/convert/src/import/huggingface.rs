@@ -193,7 +193,7 @@ pub(super) fn read(folder: &Path, options: &ImportOptions) -> Result<Model> {
         generation.max_length = generation
             .max_length
             .map(|most| most.saturating_sub(given).max(1));
-        let (from, to) = languages(folder).unzip();
+        let [from, to] = languages(folder);
         generation.source_language = options.source_language.clone().or(from);
         generation.target_language = options.target_language.clone().or(to);
         generation.origin = Some(origin(folder, &search));
@@ -417,8 +417,9 @@ impl Search<'_> {
     }
 }
 
-/// The languages that the tokenizer's configuration names, or a folder such as `opus-mt-fr-en`.
-fn languages(folder: &Path) -> Option<(String, String)> {
+/// The languages that the tokenizer's configuration names, or a folder such as `opus-mt-fr-en`. Where there are several
+/// targets, a name such as `opus-mt-en-ROMANCE` says only the source.
+fn languages(folder: &Path) -> [Option<String>; 2] {
     let path = folder.join("tokenizer_config.json");
     if let Some(config) = path
         .is_file()
@@ -426,16 +427,20 @@ fn languages(folder: &Path) -> Option<(String, String)> {
         .and_then(Result::ok)
         && let [Some(from), Some(to)] = ["source_lang", "target_lang"].map(|key| config.text(key))
     {
-        return Some((from.to_owned(), to.to_owned()));
+        return [Some(from.to_owned()), Some(to.to_owned())];
     }
     let name = name_of(folder);
     let mut parts = name.rsplit('-');
-    let (to, from) = (parts.next()?, parts.next()?);
-    let is_code = |code: &str| {
+    let (to, from) = (parts.next(), parts.next());
+    let is_code = |code: &&str| {
         (2..=3).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_lowercase())
     };
-    (name.contains("opus") && is_code(from) && is_code(to))
-        .then(|| (from.to_owned(), to.to_owned()))
+    match from.filter(is_code) {
+        Some(from) if name.contains("opus") => {
+            [Some(from.to_owned()), to.filter(is_code).map(str::to_owned)]
+        }
+        _ => [None, None],
+    }
 }
 
 fn origin(folder: &Path, search: &Search<'_>) -> String {

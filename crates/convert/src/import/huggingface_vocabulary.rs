@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use attentive_model::{Generation, Tokenizers};
-use attentive_text::Tokenizer;
 use attentive_text::tokenizer::vocabulary_file;
+use attentive_text::{SentencePiece, Tokenizer};
 use serde_json::Value;
 
 use super::exported;
@@ -23,6 +23,8 @@ pub(super) struct Vocabulary {
     pub rows: [usize; 2],
     /// The target's tokens in the other program's order.
     tokens: Vec<String>,
+    /// What `tokenizer_config.json` calls the tokenizer, without the ending that only says how fast it is.
+    tokenizer_class: Option<String>,
 }
 
 impl Vocabulary {
@@ -65,6 +67,7 @@ impl Vocabulary {
                 tgt,
                 rows,
                 tokens: Vec::new(),
+                tokenizer_class: None,
             });
         }
         let pieces = match family {
@@ -74,22 +77,31 @@ impl Vocabulary {
                 [both.clone(), both]
             }
         };
-        let ([Some(src_pieces), Some(tgt_pieces)], Some(vocab)) = (pieces, file("vocab.json"))
-        else {
-            let found = "a tokenizer that is not a SentencePiece model (source.spm, target.spm or \
-                         sentencepiece.bpe.model) with vocab.json";
-            return Err(refused(
-                folder,
-                "the tokenizer",
-                found,
-                "only such tokenizers are read",
-            ));
-        };
         let of_file = |path: &Path| -> Result<Vec<String>> {
             let tokens = vocabulary_file::json(path)?;
             Ok(tokens.into_iter().map(|(token, _)| token).collect())
         };
-        let mut src_tokens = of_file(&vocab)?;
+        let (src_pieces, tgt_pieces, vocab, mut src_tokens) = match (pieces, file("vocab.json")) {
+            ([Some(src), Some(tgt)], Some(vocab)) => {
+                let tokens = of_file(&vocab)?;
+                (src, tgt, vocab, tokens)
+            }
+            // mBART and NLLB number the pieces of the file as fairseq does.
+            ([Some(src), Some(tgt)], None) if family != Family::Marian => {
+                let tokens = fairseq_order(&bytes(&src)?, &src)?;
+                (src.clone(), tgt, src, tokens)
+            }
+            _ => {
+                let found = "a tokenizer that is not a SentencePiece model (source.spm and target.spm with \
+                             vocab.json, or sentencepiece.bpe.model)";
+                return Err(refused(
+                    folder,
+                    "the tokenizer",
+                    found,
+                    "only such tokenizers are read",
+                ));
+            }
+        };
         src_tokens.extend(added_tokens(folder, src_tokens.len())?);
         let tgt_tokens = match file("target_vocab.json") {
             Some(path) => of_file(&path)?,
@@ -120,6 +132,7 @@ impl Vocabulary {
             tgt,
             rows,
             tokens: tgt_tokens,
+            tokenizer_class: tokenizer_class(folder)?,
         })
     }
 
@@ -131,6 +144,7 @@ impl Vocabulary {
             tokenizers,
             rows,
             tokens: Vec::new(),
+            tokenizer_class: None,
         })
     }
 
@@ -164,6 +178,16 @@ impl Vocabulary {
                 generation.target_prefix.extend(forced);
             }
             Family::Mbart | Family::M2m100 => {
+                // The older tokenizer has the language behind the source, where ours has nothing.
+                let class = self.tokenizer_class.as_deref();
+                if family == Family::Mbart && class != Some("MBart50Tokenizer") {
+                    let found = format!(
+                        "an mBART model with the tokenizer {}",
+                        class.unwrap_or("of its first version")
+                    );
+                    let remedy = "mBART-50 (`tokenizer_class` MBart50Tokenizer) is read";
+                    return Err(refused(search.config.path, "the model", found, remedy));
+                }
                 for (language, ids, key, tokens) in [
                     (
                         &options.source_language,
@@ -233,6 +257,26 @@ impl Vocabulary {
             refused(path, "the model", format!("the language {code:?}"), &remedy)
         })
     }
+}
+
+fn tokenizer_class(folder: &Path) -> Result<Option<String>> {
+    let path = folder.join("tokenizer_config.json");
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let config = Config::read(&path)?;
+    let class = config.text("tokenizer_class");
+    Ok(class.map(|class| class.strip_suffix("Fast").unwrap_or(class).to_owned()))
+}
+
+/// The pieces of a SentencePiece file behind fairseq's four special tokens; the first three of the file are such.
+fn fairseq_order(bytes: &[u8], path: &Path) -> Result<Vec<String>> {
+    let file = SentencePiece::from_bytes(bytes, path)?;
+    let tokenizer = Tokenizer::from_bytes(bytes, path)?;
+    let spelled = |id: &u32| tokenizer.token(*id).unwrap_or_default().to_owned();
+    let special = ["<s>", "<pad>", "</s>", "<unk>"].map(str::to_owned);
+    let others = file.ids().iter().skip(3).map(spelled);
+    Ok(special.into_iter().chain(others).collect())
 }
 
 /// Tokens behind those of `vocab.json`, as M2M100 has them: `added_tokens.json`, or a list of special tokens.

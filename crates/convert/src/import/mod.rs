@@ -27,6 +27,7 @@ mod parts;
 mod state_dict;
 mod vocabulary;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -71,6 +72,8 @@ pub struct Imported {
     pub source_format: String,
     /// The codes of the source and the target language, where the files say them.
     pub languages: Option<(String, String)>,
+    /// The languages that a model of several targets writes, if none of them was chosen.
+    pub targets: Vec<String>,
     /// What is different from the original, each a sentence.
     pub warnings: Vec<String>,
 }
@@ -100,6 +103,7 @@ pub fn import(source: &Path, out: &Path, options: &ImportOptions) -> Result<Impo
         });
     }
     let mut model = read(source, options)?;
+    targets(&mut model, options)?;
     let impossible = |problems| ModelError::ImpossibleModel {
         path: model.weights.clone(),
         problems,
@@ -117,6 +121,7 @@ pub fn import(source: &Path, out: &Path, options: &ImportOptions) -> Result<Impo
     let Generation {
         source_language,
         target_language,
+        target_languages,
         ..
     } = model.generation.clone();
     let mut warnings = model.warnings;
@@ -140,6 +145,7 @@ pub fn import(source: &Path, out: &Path, options: &ImportOptions) -> Result<Impo
     Ok(Imported {
         source_format: model.format.to_owned(),
         languages: source_language.zip(target_language),
+        targets: target_languages.into_keys().collect(),
         warnings,
     })
 }
@@ -155,6 +161,36 @@ fn read(source: &Path, options: &ImportOptions) -> Result<Model> {
         Format::Argos { folder } => ctranslate2::read_argos(&folder),
         Format::ArgosPackage { package } => ctranslate2::read_package(&package),
         Format::Fairseq { weights } => fairseq::read(&weights),
+    }
+}
+
+/// Models of several target languages (of OPUS-MT, for example) have a token such as `>>fra<<` for each, which stands
+/// before the source. The one that was asked for is put there always; without one, all of them are noted.
+fn targets(model: &mut Model, options: &ImportOptions) -> Result<()> {
+    let tokenizer = &model.tokenizers.src;
+    let language = |id: u32| {
+        let token = tokenizer.token(id)?;
+        let code = token.strip_prefix(">>")?.strip_suffix("<<")?;
+        Some((code.to_owned(), id)).filter(|_| !code.is_empty())
+    };
+    let found: BTreeMap<String, u32> = (0..tokenizer.vocab_size() as u32)
+        .filter_map(language)
+        .collect();
+    let chosen = !model.generation.source_prefix.is_empty();
+    if found.len() < 2 || chosen {
+        return Ok(());
+    }
+    let names: Vec<String> = found.keys().cloned().collect();
+    model.generation.target_languages = found;
+    model.generation.target_language = None;
+    match &options.target_language {
+        Some(code) if !model.generation.choose_target(code) => Err(refused(
+            &model.weights,
+            "the model",
+            format!("the target language {code:?}"),
+            &format!("it writes {}", names.join(", ")),
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -4,14 +4,15 @@
 //! tensors a model has, and of what shape, is our own schema (`attentive_model::tensors`), so that nothing is left out.
 //! Embeddings are not read here: their rows need another order ([`super::vocabulary`]).
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
 
 use attentive_model::config::{ModelConfig, TransformerConfig};
 use attentive_model::tensors::Role;
+use serde_json::Value;
 
 use super::parts::{Matrix, Parts};
-use super::refused;
+use super::{folder_of, json, refused};
 use crate::error::{ConvertError, Result};
 use crate::files::{Tensors, safetensors, torch};
 
@@ -269,34 +270,75 @@ impl Part {
     }
 }
 
-/// Reads a file of tensors, whichever of PyTorch's two formats or safetensors it is.
+/// Reads a file of tensors, whichever of PyTorch's two formats or safetensors it is, or all files that an index names.
 pub(super) fn read(path: &Path) -> Result<Tensors> {
-    if path.extension().is_some_and(|end| end == "safetensors") {
-        safetensors::read(path)
-    } else {
-        torch::read(path)
+    match path.extension().and_then(|end| end.to_str()) {
+        Some("safetensors") => safetensors::read(path),
+        Some("json") => shards(path),
+        _ => torch::read(path),
     }
 }
 
-/// Where the weights of a Hugging Face folder are.
-pub(super) fn weights_of(folder: &Path) -> Result<std::path::PathBuf> {
-    for name in ["model.safetensors", "pytorch_model.bin"] {
+/// Where the weights of a Hugging Face folder are: a file, or the index of several.
+pub(super) fn weights_of(folder: &Path) -> Result<PathBuf> {
+    let index = WEIGHTS.map(|name| format!("{name}.index.json"));
+    for name in WEIGHTS
+        .iter()
+        .copied()
+        .chain(index.iter().map(String::as_str))
+    {
         let path = folder.join(name);
         if path.is_file() {
             return Ok(path);
         }
     }
-    let split = folder.join("model.safetensors.index.json").is_file()
-        || folder.join("pytorch_model.bin.index.json").is_file();
-    let found = if split {
-        "weights in several files"
-    } else {
-        "neither model.safetensors nor pytorch_model.bin"
-    };
     Err(ConvertError::Unrecognized {
         path: folder.to_path_buf(),
-        found: found.to_owned(),
+        found: format!(
+            "neither {} nor an index of several files",
+            WEIGHTS.join(" nor ")
+        ),
     })
+}
+
+/// The weights of a Hugging Face folder.
+const WEIGHTS: [&str; 2] = ["model.safetensors", "pytorch_model.bin"];
+
+/// Weights in several files: `weight_map` of the index says which tensor is in which of the files beside it.
+fn shards(index: &Path) -> Result<Tensors> {
+    let place = "the list of weights";
+    let wrong = |found: String, remedy: &str| refused(index, place, found, remedy);
+    let json = json(index)?;
+    let map = json.get("weight_map").and_then(Value::as_object);
+    let map = map.ok_or_else(|| wrong("no `weight_map`".to_owned(), "it is needed"))?;
+    let mut files: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (tensor, file) in map {
+        let file = file.as_str().unwrap_or_default();
+        // The name of a file beside the index, and nothing that leads elsewhere.
+        let mut parts = Path::new(file).components();
+        if !matches!(
+            (parts.next(), parts.next()),
+            (Some(Component::Normal(_)), None)
+        ) || file.ends_with(".json")
+        {
+            let remedy = "names of files beside it are read";
+            return Err(wrong(format!("the file {file:?}"), remedy));
+        }
+        files.entry(file).or_default().insert(tensor);
+    }
+    let mut tensors = Tensors::new(index);
+    for (file, names) in files {
+        let shard = read(&folder_of(index).join(file))?;
+        if let Some(missing) = names.iter().find(|name| shard.get(name).is_none()) {
+            return Err(ConvertError::MissingTensor {
+                path: shard.path().to_path_buf(),
+                name: (*missing).to_owned(),
+                count: shard.len(),
+            });
+        }
+        tensors.extend(shard, |name| names.contains(name))?;
+    }
+    Ok(tensors)
 }
 
 #[cfg(test)]

@@ -106,7 +106,9 @@ pub fn search_feed<M: SearchModel, F: Feed>(model: &M, feed: &mut F, options: &S
         keep_rows(model, state, &parents, before);
         running.retain(|sentence| !sentence.abandoned);
         for ended in running.extract_if(.., |sentence| sentence.search.width() == 0) {
-            feed.found(ended.number, ended.search.into_hypotheses(options));
+            let request = ended.request.borrow();
+            let hypotheses = ended.search.into_hypotheses(request, options);
+            feed.found(ended.number, hypotheses);
         }
     }
 }
@@ -173,6 +175,10 @@ impl Scratch {
 impl Search {
     fn new(request: &Request, options: &SearchOptions) -> Self {
         match options.method {
+            // Terms need a beam; how wide it is at least, it knows itself.
+            Method::Greedy | Method::Sample(_) if request.terms.is_some() => {
+                Self::Beam(Beam::new(request, options.n_best, options))
+            }
             Method::Beam { size } => Self::Beam(Beam::new(request, size, options)),
             Method::Greedy | Method::Sample(_) => Self::Rows(Rows::new(request, options)),
         }
@@ -208,9 +214,9 @@ impl Search {
         }
     }
 
-    fn into_hypotheses(self, options: &SearchOptions) -> Vec<Hypothesis> {
+    fn into_hypotheses(self, request: &Request, options: &SearchOptions) -> Vec<Hypothesis> {
         match self {
-            Self::Beam(beam) => beam.into_hypotheses(options),
+            Self::Beam(beam) => beam.into_hypotheses(request, options),
             Self::Rows(rows) => rows.into_hypotheses(options),
         }
     }

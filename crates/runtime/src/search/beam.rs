@@ -23,12 +23,16 @@
 //! twice as many continuations are looked at, of which the first half may be complete, and the beam is filled with
 //! live ones ([`BeamRule::Full`], [`BeamRule::FullUntilEnough`]).
 //!
+//! Where terms are required ([`Request::terms`]), the places of the beam are shared out among [`super::banks`], and
+//! the rule is always [`BeamRule::Refill`]: others let improbable hypotheses fall out of the beam, those with terms first.
+//!
 //! Hypotheses share their tokens in a tree, and every list keeps its memory from step to step:
 //! the loop allocates nothing once the lists have grown. Neighbors: [`super::batch`] runs sentences together.
 
 use attentive_text::special::EOS;
 
-use super::constraints::Constraints;
+use super::banks::Banks;
+use super::constraints::{Constraints, Terms};
 use super::{
     BeamRule, Finish, Hypothesis, Request, SearchOptions, at_most_zero, best_first, normalized,
     scan,
@@ -37,6 +41,7 @@ use super::{
 /// The search for one sentence.
 pub(super) struct Beam {
     size: usize,
+    rule: BeamRule,
     /// The most tokens a hypothesis may have, `</s>` included.
     max_length: usize,
     /// The tokens of all hypotheses.
@@ -75,6 +80,7 @@ struct Ended {
 /// Lists that all beams use in turn.
 pub(super) struct Scratch {
     best: Best,
+    banks: Banks,
     live: Vec<Live>,
     tokens: Vec<u32>,
 }
@@ -83,6 +89,7 @@ impl Scratch {
     pub fn new() -> Self {
         Self {
             best: Best::new(),
+            banks: Banks::new(),
             live: Vec::new(),
             tokens: Vec::new(),
         }
@@ -91,11 +98,17 @@ impl Scratch {
 
 impl Beam {
     pub fn new(request: &Request, size: usize, options: &SearchOptions) -> Self {
-        let max_length = Constraints::new(request, options).max_length();
+        let constraints = Constraints::new(request, options);
+        let max_length = constraints.max_length();
+        let (size, rule) = match constraints.terms() {
+            Some(_) => (size.max(LEAST_WITH_TERMS), BeamRule::Refill),
+            None => (size, options.beam_rule),
+        };
         // As many as most sentences need; a longer one doubles the list now and then.
         let expected = max_length.min(2 * request.source.len() + 8).min(1024) * size.min(16);
         Self {
             size,
+            rule,
             max_length,
             tree: Vec::with_capacity(expected),
             length: 0,
@@ -125,13 +138,17 @@ impl Beam {
         options: &SearchOptions,
         scratch: &mut Scratch,
     ) {
-        let count = match options.beam_rule {
+        let constraints = Constraints::new(request, options);
+        let count = match self.rule {
             BeamRule::Refill => self.size,
             BeamRule::Shrink => self.size - self.ended.len(),
             BeamRule::Full | BeamRule::FullUntilEnough => 2 * self.size,
         };
         scratch.best.begin(count);
-        self.candidates(log_probs, Constraints::new(request, options), scratch);
+        match constraints.terms() {
+            None => self.candidates(log_probs, constraints, scratch),
+            Some(terms) => self.candidates_by_banks(log_probs, constraints, terms, scratch),
+        }
         scratch.live.clear();
         for (place, candidate) in scratch.best.candidates.iter().enumerate() {
             let before = self.live[candidate.parent].node;
@@ -193,6 +210,54 @@ impl Beam {
         }
     }
 
+    /// The best continuations of each bank, as many as the beam has places, best first.
+    fn candidates_by_banks(
+        &self,
+        log_probs: &mut [f32],
+        constraints: Constraints<'_>,
+        terms: &Terms,
+        scratch: &mut Scratch,
+    ) {
+        let rows = log_probs.chunks_exact_mut(log_probs.len() / self.live.len());
+        let Scratch {
+            best,
+            banks,
+            tokens,
+            ..
+        } = scratch;
+        banks.begin(self.size);
+        for (parent, (live, row)) in self.live.iter().zip(rows).enumerate() {
+            self.tokens_into(live.node, tokens);
+            constraints.apply(self.length, tokens, row);
+            let outlook = terms.outlook(tokens);
+            let insert = |banks: &mut Banks, missing, token, log_prob| {
+                let log_prob = live.log_prob + at_most_zero(log_prob);
+                if log_prob > banks.threshold(missing) {
+                    let candidate = Candidate {
+                        parent,
+                        token,
+                        log_prob,
+                    };
+                    banks.insert(missing, candidate);
+                }
+            };
+            for &(token, missing) in &outlook.next {
+                let log_prob = std::mem::replace(&mut row[token as usize], f32::NEG_INFINITY);
+                insert(banks, missing, token, log_prob);
+            }
+            let floor = |banks: &Banks| {
+                let thresholds =
+                    [outlook.other, outlook.continuing].map(|bank| banks.threshold(bank));
+                thresholds[0].min(thresholds[1]) - live.log_prob
+            };
+            scan::each_above(row, floor(banks), |token, log_prob| {
+                insert(banks, outlook.with_other(token), token, log_prob);
+                floor(banks)
+            });
+        }
+        banks.choose(&mut best.candidates);
+    }
+
     /// Whether a live hypothesis may still get among the `n_best`; see the file's header.
     fn can_improve(&self, options: &SearchOptions) -> bool {
         // All live ones are of equal length, so the most probable one has the best score.
@@ -200,7 +265,7 @@ impl Beam {
             return false;
         };
         let enough = self.ended.len() >= self.size;
-        match options.beam_rule {
+        match self.rule {
             BeamRule::Refill => {}
             BeamRule::Shrink => return true, // Until no place is left.
             BeamRule::FullUntilEnough => return !enough,
@@ -253,7 +318,28 @@ impl Beam {
         tokens.reverse();
     }
 
-    pub fn into_hypotheses(mut self, options: &SearchOptions) -> Vec<Hypothesis> {
+    /// Keeps the hypotheses that lack least. All that ended by themselves have all terms; one that was cut may lack
+    /// some.
+    fn keep_most_terms(&mut self, terms: &Terms) {
+        let mut tokens = Vec::new();
+        let mut missing = |node| {
+            self.tokens_into(node, &mut tokens);
+            terms.missing(&tokens)
+        };
+        let missing: Vec<usize> = self.ended.iter().map(|ended| missing(ended.node)).collect();
+        let least = missing.iter().min().copied();
+        let mut missing = missing.into_iter();
+        self.ended.retain(|_| missing.next() == least);
+    }
+
+    pub fn into_hypotheses(
+        mut self,
+        request: &Request,
+        options: &SearchOptions,
+    ) -> Vec<Hypothesis> {
+        if let Some(terms) = Constraints::new(request, options).terms() {
+            self.keep_most_terms(terms);
+        }
         best_first(&mut self.ended, options, |ended| {
             (ended.finished, ended.score)
         });
@@ -271,23 +357,27 @@ impl Beam {
     }
 }
 
+/// Beams with terms are at least this wide, greedy search included: one hypothesis that has them, one that waits for
+/// a better place, and two on the way.
+const LEAST_WITH_TERMS: usize = 4;
+
 /// The hypothesis `parent`, continued by `token`; `log_prob` is that of both together.
-struct Candidate {
+pub(super) struct Candidate {
     parent: usize,
     token: u32,
-    log_prob: f64,
+    pub log_prob: f64,
 }
 
 /// The best candidates seen so far, best first, without ever sorting a vocabulary.
-struct Best {
-    candidates: Vec<Candidate>,
+pub(super) struct Best {
+    pub candidates: Vec<Candidate>,
     capacity: usize,
     /// What a candidate must exceed to be among them.
-    threshold: f64,
+    pub threshold: f64,
 }
 
 impl Best {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             candidates: Vec::new(),
             capacity: 0,
@@ -296,14 +386,14 @@ impl Best {
     }
 
     /// Forgets all, to find so many of the next step.
-    fn begin(&mut self, capacity: usize) {
+    pub fn begin(&mut self, capacity: usize) {
         self.candidates.clear();
         self.capacity = capacity;
         self.threshold = f64::NEG_INFINITY;
     }
 
     /// Candidates come in the order of parents and ids, and equals keep that order.
-    fn insert(&mut self, candidate: Candidate) {
+    pub fn insert(&mut self, candidate: Candidate) {
         let place = self
             .candidates
             .partition_point(|seen| seen.log_prob >= candidate.log_prob);

@@ -3,10 +3,11 @@
 //! One small trait, [`SearchModel`], is all that search knows of a model; the Burn Transformer, the
 //! CPU model or a [`fake`] with hand-written probabilities implement it alike. A [`Request`] is one
 //! sentence, [`SearchOptions`] say how to search: `greedy`, `beam` or `sampling`. [`Constraint`]s change the
-//! probabilities before a token is picked. [`search_feed`] searches for sentences as they come, [`search`] for
+//! probabilities before a token is picked, and [`Terms`] are phrases that must come. [`search_feed`] searches for sentences as they come, [`search`] for
 //! some that are known, and [`draft`] for one at a time, with a draft that is checked. The
 //! [`crate::translator`] feeds the sentences of a call to several of them.
 
+mod banks;
 mod batch;
 mod beam;
 mod candidates;
@@ -25,7 +26,7 @@ use std::borrow::Borrow;
 pub use attentive_model::generation::{AtLimit, BeamRule, EarlyEnd};
 pub use batch::{Feed, Load, search_feed};
 pub use candidates::restrict;
-pub use constraints::{Constraint, NoRepeatedNgrams};
+pub use constraints::{Constraint, NoRepeatedNgrams, Term, Terms};
 pub use options::{LengthLimit, Method, Sampling, SearchOptions};
 pub use request::Request;
 
@@ -112,8 +113,8 @@ pub enum Finish {
 /// tokens the one with the lower id wins; NaN counts as probability zero.
 ///
 /// # Panics
-/// If the options do not pass [`SearchOptions::check`], a prefix or candidates hold tokens beyond the vocabulary, or
-/// the model returns rows of a wrong size.
+/// If the options do not pass [`SearchOptions::check`], a prefix, terms or candidates hold tokens beyond the vocabulary,
+/// or the model returns rows of a wrong size.
 pub fn search<M: SearchModel, R: Borrow<Request>>(
     model: &M,
     requests: &[R],

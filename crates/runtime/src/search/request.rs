@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{Constraint, LengthLimit};
+use super::{Constraint, LengthLimit, Terms};
 
 /// One sentence to search a translation for.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +22,10 @@ pub struct Request {
     pub candidates: Option<Arc<[u32]>>,
     /// The longest target, if not that of the [`super::SearchOptions`].
     pub max_length: Option<LengthLimit>,
+    /// What the target must contain. Such a sentence is searched for with a beam, whatever the method. The terms come
+    /// on top of the length limit, up to its cap; where they cannot fit, none is required ([`Terms::lacking`] says
+    /// which a hypothesis lacks).
+    pub terms: Option<Arc<Terms>>,
     /// Rules for this sentence, besides those of the [`super::SearchOptions`].
     pub constraints: Vec<Arc<dyn Constraint>>,
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use attentive_text::Tokenizer;
+use attentive_text::markup::units_of_tokens;
 
 /// For each token the number of the word it belongs to, counted from 0.
 ///
@@ -18,6 +19,43 @@ pub(super) fn words_of(tokenizer: &Tokenizer, tokens: &[u32], text: Option<&str>
         return (0..tokens.len()).collect();
     }
     tokenizer.word_ids(tokens)
+}
+
+/// For each token the units that it writes (see [`attentive_text::markup::units`]); `text` is what was tokenized, or
+/// what the tokens are decoded to.
+pub(super) fn units_of(tokenizer: &Tokenizer, tokens: &[u32], text: &str) -> Vec<Range<usize>> {
+    units_of_tokens(&tokenizer.char_ends(tokens), text)
+}
+
+/// As [`links`], between the units of tokens.
+pub(super) fn unit_links(
+    weights: &[f32],
+    src: Range<usize>,
+    src_units: &[Range<usize>],
+    tgt_units: &[Range<usize>],
+) -> Vec<(usize, usize)> {
+    let mut links = BTreeSet::new();
+    let Some(src_len) = weights.len().checked_div(tgt_units.len() + 1) else {
+        return Vec::new();
+    };
+    for (row, tgt_units) in weights.chunks_exact(src_len.max(1)).zip(tgt_units) {
+        let strongest = strongest(&row[src.clone()]);
+        for src_unit in strongest
+            .and_then(|token| src_units.get(token).cloned())
+            .into_iter()
+            .flatten()
+        {
+            links.extend(tgt_units.clone().map(|tgt_unit| (src_unit, tgt_unit)));
+        }
+    }
+    links.into_iter().collect()
+}
+
+/// The source token that a step looked at most.
+fn strongest(row: &[f32]) -> Option<usize> {
+    let weights = row.iter().enumerate();
+    let strongest = weights.max_by(|(i, a), (j, b)| a.total_cmp(b).then(j.cmp(i)));
+    strongest.map(|(token, _)| token)
 }
 
 /// Pairs of source word and target word, each once, in order. `weights` are
@@ -34,11 +72,7 @@ pub(super) fn links(
         return Vec::new();
     };
     for (row, &tgt_word) in weights.chunks_exact(src_len.max(1)).zip(tgt_words) {
-        let strongest = row[src.clone()]
-            .iter()
-            .enumerate()
-            .max_by(|(i, a), (j, b)| a.total_cmp(b).then(j.cmp(i)));
-        let src_word = strongest.and_then(|(token, _)| src_words.get(token));
+        let src_word = strongest(&row[src.clone()]).and_then(|token| src_words.get(token));
         links.extend(src_word.map(|&src_word| (src_word, tgt_word)));
     }
     links.into_iter().collect()

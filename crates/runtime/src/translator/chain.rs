@@ -6,10 +6,12 @@
 
 use std::sync::Arc;
 
-use super::raw_text::Keep;
-use super::source::{Line, WithPrefix};
+use attentive_text::Glossary;
+
+use super::raw_text::{Keep, Style};
+use super::source::{Line, WithPhrases};
 use super::translation::{Alternative, Translation};
-use super::{Lines, Translator, TranslatorOptions, raw_text, stream};
+use super::{Phrase, Translator, TranslatorOptions, raw_text, stream, terms};
 use crate::cpu::CpuModel;
 use crate::error::Result;
 use crate::search::{Finish, SearchModel};
@@ -17,11 +19,13 @@ use crate::search::{Finish, SearchModel};
 /// Two translators one after the other.
 ///
 /// Probabilities multiply, so the logarithms and scores of both add up. Alternatives are those of the second model
-/// for the best translation of the first. Alignments lead from the source through the pivot to the target.
+/// for the best translation of the first. Alignments lead from the source through the pivot to the target. Terms of a
+/// glossary (that of the second's options) are found in the source and required of the second.
 #[derive(Debug)]
 pub struct Chain<A = CpuModel, B = CpuModel> {
-    first: Translator<A>,
-    second: Translator<B>,
+    pub(super) first: Translator<A>,
+    pub(super) second: Translator<B>,
+    glossary: Option<Arc<Glossary>>,
 }
 
 impl<A: SearchModel, B: SearchModel> Chain<A, B> {
@@ -31,32 +35,40 @@ impl<A: SearchModel, B: SearchModel> Chain<A, B> {
         let mut options = TranslatorOptions {
             tokens: false,
             alignments: second.options.alignments,
+            glossary: None,
             ..first.options.clone()
         };
         options.search.n_best = 1;
         let first = first.with_options(options)?;
-        let second = second.with_engine(Arc::clone(first.engine()));
-        Ok(Self { first, second })
+        let mut second = second.with_engine(Arc::clone(first.engine()));
+        let glossary = second.options.glossary.take();
+        Ok(Self {
+            first,
+            second,
+            glossary,
+        })
     }
 }
 
 impl<A: SearchModel + Send + Sync, B: SearchModel + Send + Sync> Chain<A, B> {
     /// One translation for each line, in the same order.
     pub fn translate<L: Line + Sync>(&self, lines: &[L]) -> Vec<Translation> {
-        let options = &self.second.options;
-        match options.lines {
-            Lines::Whole => self.translate_whole(lines),
-            Lines::RawText => {
-                let keep = match (self.first.keep(), self.second.keep()) {
-                    (Keep::AsMarks, Keep::AsMarks) => Keep::AsMarks,
-                    _ => Keep::AsText,
-                };
-                let language = self.first.options.source_language.as_deref();
-                raw_text::translate(lines, language, options.alignments, keep, |sentences| {
-                    self.translate_whole(sentences)
-                })
-            }
-        }
+        let keep = match (self.first.keep(), self.second.keep()) {
+            (Keep::AsMarks, Keep::AsMarks) => Keep::AsMarks,
+            _ => Keep::AsText,
+        };
+        let TranslatorOptions {
+            lines: mode,
+            alignments,
+            ..
+        } = self.second.options;
+        let style = Style {
+            lines: mode,
+            alignments,
+            keep,
+            ..self.first.style()
+        };
+        raw_text::translate(lines, style, |sentences| self.translate_whole(sentences))
     }
 
     /// As [`Translator::translate_stream`].
@@ -73,13 +85,25 @@ impl<A: SearchModel + Send + Sync, B: SearchModel + Send + Sync> Chain<A, B> {
     fn translate_whole<L: Line + Sync>(&self, lines: &[L]) -> Vec<Translation> {
         let sources: Vec<&str> = lines.iter().map(Line::text).collect();
         let pivots = self.first.translate_whole(&sources);
-        let sentences = pivots.iter().zip(lines).map(|(pivot, line)| WithPrefix {
+        let sentences = pivots.iter().zip(lines).map(|(pivot, line)| WithPhrases {
             text: pivot.text.clone(),
             prefix: line.prefix().to_owned(),
+            phrases: self.phrases(line),
         });
-        let sentences: Vec<WithPrefix> = sentences.collect();
-        let targets = self.second.translate_whole(&sentences);
+        let sentences: Vec<WithPhrases> = sentences.collect();
+        let targets = self.second.translate_sentences(&sentences);
         pivots.into_iter().zip(targets).map(join).collect()
+    }
+
+    /// What the translation of a sentence must contain.
+    fn phrases<L: Line>(&self, line: &L) -> Vec<Phrase> {
+        let glossary = self.glossary.as_deref();
+        let own = glossary.map(|glossary| {
+            let from = self.first.options.source_language.as_deref();
+            let to = self.second.options.target_language.as_deref();
+            terms::phrases(glossary, line.text(), from, to)
+        });
+        [line.phrases().to_vec(), own.unwrap_or_default()].concat()
     }
 }
 
@@ -93,6 +117,10 @@ fn join((pivot, target): (Translation, Translation)) -> Translation {
             early => early,
         },
         alignment: compose(pivot.alignment.as_deref(), target.alignment.as_deref()),
+        unit_alignment: compose(
+            pivot.unit_alignment.as_deref(),
+            target.unit_alignment.as_deref(),
+        ),
         pivot: Some(pivot.text.clone()),
         ..target
     };
@@ -105,6 +133,7 @@ fn join((pivot, target): (Translation, Translation)) -> Translation {
             (first, second) => Some(first.unwrap_or(0) + second.unwrap_or(0)),
         },
         unknown: pivot.unknown + target.unknown,
+        missing_terms: target.missing_terms,
         repetition_blocked: pivot.repetition_blocked || target.repetition_blocked,
         ..best.into()
     }

@@ -25,16 +25,20 @@
 //! ```
 //!
 //! - `options` says how to translate, `translation` what comes back.
-//! - `raw_text` splits lines of raw text into sentences, and joins their translations to lines again.
+//! - `raw_text` splits lines of raw text into sentences, long ones into pieces, and joins their translations to lines
+//!   again.
 //! - `source` turns lines into tokens, `queue` gives them to searches, `stream` reads lines without an end; `split`
 //!   does both halves for programs with a queue of their own, such as the server.
+//! - `marked` translates text with inline markup and moves the tags to the words that they belong to.
 //! - `chain` is two translators one after the other, for languages that no model connects directly.
+//! - `terms` spells what a glossary wants in a translation, for the search to require it.
 //! - `repetition` detects a model that repeats itself, `alignment` makes word alignments.
 //!
 //! [`search`]: crate::search::search
 
 mod alignment;
 mod chain;
+mod marked;
 mod options;
 mod queue;
 mod raw_text;
@@ -42,6 +46,7 @@ mod repetition;
 mod source;
 mod split;
 mod stream;
+mod terms;
 mod translation;
 
 use std::collections::HashSet;
@@ -61,14 +66,17 @@ use crate::search::draft::{self, Draft, ModelDraft};
 use crate::search::{Feed, Hypothesis, Request, SearchModel, search_feed};
 
 pub use chain::Chain;
+pub use marked::{MarkedTranslation, Unmarked};
 pub use options::{Lines, Repetition, TranslatorOptions};
-pub use source::{Line, WithPrefix};
+pub use source::{Line, WithPhrases, WithPrefix};
 pub use split::{Found, SplitLine};
+pub use terms::Phrase;
 pub use translation::{Alternative, Translation};
 
 use queue::{Queue, Worker};
-use raw_text::Keep;
+use raw_text::{Keep, Style};
 use source::{Frame, Source};
+use terms::Speller;
 
 /// A model, its tokenizers and how to use them.
 ///
@@ -82,6 +90,7 @@ pub struct Translator<M = CpuModel> {
     options: TranslatorOptions,
     engine: Arc<Engine>,
     draft: Option<Arc<dyn Draft>>,
+    speller: Speller,
 }
 
 impl Translator {
@@ -139,6 +148,7 @@ impl<M: SearchModel> Translator<M> {
             engine: Arc::new(Engine::new(options.threads_here())),
             options,
             draft: None,
+            speller: Speller::default(),
         })
     }
 
@@ -171,6 +181,7 @@ impl<M: SearchModel> Translator<M> {
             options,
             engine,
             draft: self.draft.clone(),
+            speller: self.speller.clone(),
         })
     }
 
@@ -240,14 +251,34 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
     /// One translation for each line, in the same order.
     pub fn translate<L: Line + Sync>(&self, lines: &[L]) -> Vec<Translation> {
         match self.options.lines {
-            Lines::Whole => self.translate_whole(lines),
-            Lines::RawText => {
-                let language = self.options.source_language.as_deref();
-                let (alignments, keep) = (self.options.alignments, self.keep());
-                raw_text::translate(lines, language, alignments, keep, |sentences| {
-                    self.translate_whole(sentences)
-                })
-            }
+            Lines::Whole => self.translate_sentences(lines),
+            Lines::RawText => raw_text::translate(lines, self.style(), |sentences| {
+                self.translate_whole(sentences)
+            }),
+        }
+    }
+
+    /// Lines that are sentences, of any length.
+    fn translate_sentences<L: Line + Sync>(&self, lines: &[L]) -> Vec<Translation> {
+        let style = Style {
+            lines: Lines::Whole,
+            ..self.style()
+        };
+        if lines.iter().all(|line| style.surely_fits(line.text())) {
+            return self.translate_whole(lines);
+        }
+        raw_text::translate(lines, style, |pieces| self.translate_whole(pieces))
+    }
+
+    /// How lines become sentences, and these become pieces that the model can read.
+    fn style(&self) -> Style<'_> {
+        Style {
+            lines: self.options.lines,
+            language: self.options.source_language.as_deref(),
+            alignments: self.options.alignments,
+            keep: self.keep(),
+            tokenizer: &self.tokenizers.src,
+            most_tokens: self.frame.room(&self.options),
         }
     }
 
@@ -265,11 +296,11 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
         }
     }
 
-    /// Lines that are sentences.
+    /// Lines that are sentences, and fit into the model.
     fn translate_whole<L: Line + Sync>(&self, lines: &[L]) -> Vec<Translation> {
         let chunks: Vec<&[L]> = lines.chunks(LINES_TO_TOKENIZE).collect();
         let sources = self.engine.map(&chunks, |lines| {
-            let source = |line| Source::new(line, &self.tokenizers, &self.frame, &self.options);
+            let source = |line| self.source(line);
             lines.iter().map(source).collect::<Vec<_>>()
         });
         let sources: Vec<Option<Source>> = sources.into_iter().flatten().collect();
@@ -292,6 +323,29 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
             })
         });
         in_places(found, lines.len(), Translation::empty())
+    }
+
+    /// Text -> tokens, and what the translation must contain; nothing if there is nothing to translate.
+    fn source<L: Line>(&self, line: &L) -> Option<Source> {
+        let mut source = Source::new(line, &self.tokenizers, &self.frame, &self.options)?;
+        source.phrases = self.phrases(line);
+        if !source.phrases.is_empty() {
+            let (forbidden, tokenizer) = (&self.options.search.forbidden, &self.tokenizers.tgt);
+            let terms = self.speller.terms(&source.phrases, forbidden, tokenizer);
+            source.request.terms = (!terms.is_empty()).then(|| Arc::new(terms));
+        }
+        Some(source)
+    }
+
+    /// What the translation of a sentence must contain.
+    fn phrases<L: Line>(&self, line: &L) -> Vec<Phrase> {
+        let mut phrases = line.phrases().to_vec();
+        let (from, to) = (&self.options.source_language, &self.options.target_language);
+        if let Some(glossary) = &self.options.glossary {
+            let (from, to) = (from.as_deref(), to.as_deref());
+            phrases.extend(terms::phrases(glossary, line.text(), from, to));
+        }
+        phrases
     }
 
     /// From tokens to tokens, for programs with a tokenizer of their own: the hypotheses of each request,
@@ -359,8 +413,14 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
             let tokens = hypothesis.tokens.iter().skip(source.request.free_prefix);
             let shown = |token: &&u32| !self.frame.hidden.contains(token);
             let tokens: Vec<u32> = tokens.filter(shown).copied().collect();
+            let text = tgt.decode(&tokens);
+            let alignments = self
+                .options
+                .alignments
+                .then(|| self.alignments(source, &hypothesis.tokens, &text));
+            let (alignment, unit_alignment) = alignments.flatten().unzip();
             Alternative {
-                text: tgt.decode(&tokens),
+                text,
                 score: hypothesis.score,
                 log_prob: hypothesis.log_prob,
                 finished: hypothesis.finished,
@@ -368,18 +428,20 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
                     .options
                     .tokens
                     .then(|| tokens.iter().map(|&id| tgt.label(id)).collect()),
-                alignment: self
-                    .options
-                    .alignments
-                    .then(|| self.alignment(source, &hypothesis.tokens))
-                    .flatten(),
+                alignment,
+                unit_alignment,
                 pivot: None,
             }
         });
         let Some(best) = texts.next() else {
             return Translation::empty();
         };
+        let lacking = |phrase: &&Phrase| !phrase.is_in(&best.text);
+        let lacking = source.phrases.iter().filter(lacking);
         Translation {
+            missing_terms: lacking
+                .filter_map(|phrase| phrase.spellings.first().cloned())
+                .collect(),
             alternatives: texts.collect(),
             truncated: (source.truncated > 0).then_some(source.truncated),
             unknown: source.unknown,
@@ -388,17 +450,27 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
         }
     }
 
-    fn alignment(&self, source: &Source, target: &[u32]) -> Option<Vec<(usize, usize)>> {
+    /// Links between words, and between units, of a source and a target with this text.
+    fn alignments(&self, source: &Source, target: &[u32], text: &str) -> Option<(Pairs, Pairs)> {
         let weights = self.model.cross_attention(&source.request.source, target)?;
         let src_len = source.request.source.len();
         let src = self.frame.before_source.len()..src_len - self.frame.after_source.len();
         let src_words = source.words.as_deref().unwrap_or_default();
+        let src_units = source.units.as_deref().unwrap_or_default();
         let given = source.request.free_prefix.min(target.len());
-        let tgt_words = alignment::words_of(&self.tokenizers.tgt, &target[given..], None);
+        let tgt = &self.tokenizers.tgt;
+        let tgt_words = alignment::words_of(tgt, &target[given..], None);
+        let tgt_units = alignment::units_of(tgt, &target[given..], text);
         let weights = &weights[given * src_len..];
-        Some(alignment::links(weights, src, src_words, &tgt_words))
+        Some((
+            alignment::links(weights, src.clone(), src_words, &tgt_words),
+            alignment::unit_links(weights, src, src_units, &tgt_units),
+        ))
     }
 }
+
+/// Links of an alignment.
+type Pairs = Vec<(usize, usize)>;
 
 /// Whether drafts can be used.
 fn takes_drafts<M: SearchModel>(model: &M, options: &TranslatorOptions) -> Result<()> {

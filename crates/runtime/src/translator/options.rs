@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use attentive_model::config::TransformerConfig;
 use attentive_model::{Generation, ModelDir, Shortlist, Tokenizers};
+use attentive_text::Glossary;
 
 use crate::error::{Result, RuntimeError};
 use crate::search::{Method, Request, SearchOptions};
@@ -18,8 +19,9 @@ pub struct TranslatorOptions {
     pub search: SearchOptions,
     /// The code of the language of the source, such as `fr`: by its rules raw text is cut into sentences.
     pub source_language: Option<String>,
-    /// Longer sources are cut here, and their [`Translation`](super::Translation) says so; counts
-    /// `</s>`.
+    /// The code of the language of the target: terms of a glossary may have its endings.
+    pub target_language: Option<String>,
+    /// Longer sources are cut into pieces, where clauses end if possible, which are translated one by one; counts `</s>`.
     pub max_source_tokens: usize,
     /// The most sentences in a batch; if none is given, as many as fit the processor's caches best:
     /// two dozen with greedy search, fewer the larger the beam is.
@@ -36,6 +38,9 @@ pub struct TranslatorOptions {
     pub repetition: Repetition,
     /// The target tokens that a sentence's translation may hold, by its source tokens; all if none is given.
     pub shortlist: Option<Arc<Shortlist>>,
+    /// Terms that must be translated in a certain way. Sentences that have some are searched for with a beam, and their
+    /// translations contain them, where the model places them.
+    pub glossary: Option<Arc<Glossary>>,
     /// Whether translations list their tokens.
     pub tokens: bool,
     /// Whether translations have word alignments.
@@ -68,6 +73,7 @@ impl Default for TranslatorOptions {
             lines: Lines::Whole,
             search: SearchOptions::default(),
             source_language: None,
+            target_language: None,
             max_source_tokens: 512,
             batch_sentences: None,
             batch_tokens: 768,
@@ -75,6 +81,7 @@ impl Default for TranslatorOptions {
             window: 4096,
             repetition: Repetition::Block,
             shortlist: None,
+            glossary: None,
             tokens: false,
             alignments: false,
         }
@@ -87,6 +94,7 @@ impl TranslatorOptions {
     pub fn of(directory: &ModelDir) -> Result<Self> {
         let mut options = Self {
             source_language: directory.generation.source_language.clone(),
+            target_language: directory.generation.target_language.clone(),
             ..Self::default()
         };
         let Generation {
@@ -158,13 +166,15 @@ impl TranslatorOptions {
         self.batch_sentences.unwrap_or((ROWS / rows_each).max(1))
     }
 
-    /// Gives a request the candidates that the shortlist has for it, its prefix among them, unless it has some of
-    /// its own.
+    /// Gives a request the candidates that the shortlist has for it, its prefix and terms among them, unless it has
+    /// some of its own.
     pub(super) fn add_candidates(&self, request: &mut Cow<'_, Request>) {
         if let Some(shortlist) = &self.shortlist
             && request.candidates.is_none()
         {
-            let candidates = shortlist.candidates(&request.source, &request.prefix);
+            let terms = request.terms.iter().flat_map(|terms| terms.tokens());
+            let others: Vec<u32> = request.prefix.iter().copied().chain(terms).collect();
+            let candidates = shortlist.candidates(&request.source, &others);
             request.to_mut().candidates = Some(candidates.into());
         }
     }

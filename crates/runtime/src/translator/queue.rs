@@ -59,10 +59,12 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// The sentence that waits, if it is the only one.
+    /// The sentence that waits, if it is the only one and a draft can help it: terms need a beam.
     pub fn take_only(&self) -> Option<(usize, Cow<'a, Request>)> {
         let mut waiting = self.lock();
-        let (number, mut request) = (waiting.len() == 1).then(|| waiting.pop_front())??;
+        let (_, request) = waiting.front()?;
+        let only = waiting.len() == 1 && request.terms.is_none();
+        let (number, mut request) = only.then(|| waiting.pop_front())??;
         self.options.add_candidates(&mut request);
         Some((number, request))
     }

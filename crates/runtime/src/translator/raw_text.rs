@@ -1,18 +1,23 @@
 //! Raw text to sentences that a model knows, and their translations to lines again.
 //!
 //! ```text
-//! line --split--> sentences --hide--> marks --fold--> model --unfold--> --restore--> --join--> line
+//! line --split--> sentences --cut--> pieces --hide--> marks --fold--> model --unfold--> --restore--> --join--> line
 //! ```
 //!
 //! A model is trained on single sentences. A line of raw text may hold several, with web addresses and emoji
-//! in them (`attentive_text::keep`), or SHOUT. The [`super::Translator`] comes here if
+//! in them (`attentive_text::keep`), or SHOUT. A sentence that is longer than the model can read becomes several pieces
+//! (`attentive_text::clauses`), and so does a line that is translated whole. The [`super::Translator`] comes here if
 //! [`super::Lines::RawText`] says so, and translates the sentences of all lines together.
 
+use attentive_text::clauses::{self, End};
 use attentive_text::keep::{self, Hidden, MARKS};
 use attentive_text::lines::is_blank;
-use attentive_text::sentences;
+use attentive_text::markup::units;
+use attentive_text::{Tokenizer, sentences};
 
-use super::source::{Line, WithPrefix};
+use super::options::Lines;
+use super::source::{Line, WithPhrases};
+use super::terms::Phrase;
 use super::translation::{Alternative, Translation};
 use crate::search::Finish;
 
@@ -25,18 +30,29 @@ pub(super) enum Keep {
     AsText,
 }
 
-/// One translation for each line of text in a language; `whole` translates sentences. Where `alignments` are
-/// wanted, copied words are aligned with themselves.
+/// How lines become segments.
+#[derive(Clone, Copy)]
+pub(super) struct Style<'a> {
+    /// What a line is.
+    pub lines: Lines,
+    /// The language of the text.
+    pub language: Option<&'a str>,
+    /// Whether words that are copied are aligned with themselves.
+    pub alignments: bool,
+    pub keep: Keep,
+    /// Cuts text into tokens, of which a model reads so many at most.
+    pub tokenizer: &'a Tokenizer,
+    pub most_tokens: usize,
+}
+
+/// One translation for each line; `whole` translates segments.
 pub(super) fn translate<L: Line>(
     lines: &[L],
-    language: Option<&str>,
-    alignments: bool,
-    keep: Keep,
-    whole: impl FnOnce(&[WithPrefix]) -> Vec<Translation>,
+    style: Style<'_>,
+    whole: impl FnOnce(&[WithPhrases]) -> Vec<Translation>,
 ) -> Vec<Translation> {
-    let segments = |line| segment(line, language, keep);
-    let lines: Vec<Vec<Segment>> = lines.iter().map(segments).collect();
-    let sentences: Vec<WithPrefix> = lines
+    let lines: Vec<Vec<Segment>> = lines.iter().map(|line| segment(line, style)).collect();
+    let sentences: Vec<WithPhrases> = lines
         .iter()
         .flatten()
         .filter_map(Segment::prepared)
@@ -46,7 +62,7 @@ pub(super) fn translate<L: Line>(
         let parts = segments.iter().map(|segment| {
             // One answer for each sentence: that is what `whole` promises.
             let answer = segment.is_translated().then(|| answers.next()).flatten();
-            segment.finish(answer.unwrap_or_else(Translation::empty), alignments)
+            segment.finish(answer.unwrap_or_else(Translation::empty), style.alignments)
         });
         let parts = parts.collect();
         join(segments, parts)
@@ -61,6 +77,8 @@ pub(super) struct Segment {
     pub text: String,
     /// What is between it and the next one.
     pub gap: String,
+    /// What ends with it.
+    end: End,
     work: Work,
 }
 
@@ -68,6 +86,8 @@ pub(super) struct Segment {
 enum Work {
     /// There is nothing to translate in it: numbers, signs, what is kept anyway.
     Copy,
+    /// It is translated as it stands; its translation must start with a prefix and contain phrases.
+    AsItStands(String, Vec<Phrase>),
     Translate(Prepared),
 }
 
@@ -88,59 +108,106 @@ enum Case {
 }
 
 /// The segments of a line; none if the line is blank.
-pub(super) fn segment<L: Line>(line: &L, language: Option<&str>, keep: Keep) -> Vec<Segment> {
+pub(super) fn segment<L: Line>(line: &L, style: Style<'_>) -> Vec<Segment> {
     if is_blank(line.text()) {
         return Vec::new();
     }
     let mut prefix = line.prefix().trim();
-    let segments = sentences::split(line.text(), language)
-        .into_iter()
-        .map(|sentence| {
-            let mut hidden = keep::hide(sentence.text);
-            let has_words = hidden.text.chars().any(char::is_alphabetic);
-            if keep == Keep::AsText {
-                hidden = Hidden::nothing(sentence.text);
+    let mut segments = Vec::new();
+    match style.lines {
+        Lines::Whole => {
+            // Nobody knows which piece they belong to.
+            let mut phrases = line.phrases().to_vec();
+            for (text, gap, end) in style.pieces(line.text(), "") {
+                let prefix = std::mem::take(&mut prefix).to_owned();
+                let phrases = std::mem::take(&mut phrases);
+                segments.push(Segment {
+                    text: text.to_owned(),
+                    gap: gap.to_owned(),
+                    end,
+                    work: Work::AsItStands(prefix, phrases),
+                });
             }
-            // The translation must start with the prefix, so the first sentence is translated then.
-            let has_prefix = !prefix.is_empty() && !sentence.text.is_empty();
-            let work = if has_words || has_prefix {
-                Work::Translate(Prepared {
-                    case: Case::of(&hidden.text),
-                    hidden,
-                    prefix: std::mem::take(&mut prefix).to_owned(),
-                })
-            } else {
-                Work::Copy
-            };
-            Segment {
-                text: sentence.text.to_owned(),
-                gap: sentence.gap.to_owned(),
-                work,
+        }
+        Lines::RawText => {
+            for sentence in sentences::split(line.text(), style.language) {
+                for (text, gap, end) in style.pieces(sentence.text, sentence.gap) {
+                    segments.push(Segment {
+                        text: text.to_owned(),
+                        gap: gap.to_owned(),
+                        end,
+                        work: Work::of(text, &mut prefix, style.keep),
+                    });
+                }
             }
-        });
-    segments.collect()
+        }
+    }
+    segments
+}
+
+impl Style<'_> {
+    /// Whether a text is so short that it need not be counted: a token has at least a byte.
+    pub fn surely_fits(&self, text: &str) -> bool {
+        text.len() < self.most_tokens
+    }
+
+    /// The pieces of a sentence that a model can read, with what is between them.
+    fn pieces<'a>(&self, text: &'a str, gap: &'a str) -> Vec<(&'a str, &'a str, End)> {
+        let tokens = |text: &str| self.tokenizer.encode(text).len();
+        let pieces = clauses::cut(text, self.most_tokens, tokens).into_iter();
+        let piece = |piece: clauses::Piece<'a>| match piece.end {
+            End::Sentence if piece.gap.is_empty() => (piece.text, gap, piece.end),
+            end => (piece.text, piece.gap, end),
+        };
+        pieces.map(piece).collect()
+    }
+}
+
+impl Work {
+    fn of(text: &str, prefix: &mut &str, keep: Keep) -> Self {
+        let mut hidden = keep::hide(text);
+        let has_words = hidden.text.chars().any(char::is_alphabetic);
+        if keep == Keep::AsText {
+            hidden = Hidden::nothing(text);
+        }
+        // The translation must start with the prefix, so the first sentence is translated then.
+        let has_prefix = !prefix.is_empty() && !text.is_empty();
+        if !has_words && !has_prefix {
+            return Self::Copy;
+        }
+        Self::Translate(Prepared {
+            case: Case::of(&hidden.text),
+            hidden,
+            prefix: std::mem::take(prefix).to_owned(),
+        })
+    }
 }
 
 impl Segment {
     /// Whether the model has something to say about it.
     fn is_translated(&self) -> bool {
-        matches!(self.work, Work::Translate(_))
-    }
-
-    /// A line that is translated as it stands.
-    pub fn whole(text: &str) -> Self {
-        Self {
-            text: text.to_owned(),
-            gap: String::new(),
-            work: Work::Copy,
-        }
+        !matches!(self.work, Work::Copy)
     }
 
     /// The translation as the user knows it, of the model's answer.
-    pub fn finish(&self, answer: Translation, alignments: bool) -> Translation {
+    pub fn finish(&self, mut answer: Translation, alignments: bool) -> Translation {
+        if self.end != End::Sentence {
+            let others = answer.alternatives.iter_mut().map(|other| &mut other.text);
+            for text in std::iter::once(&mut answer.text).chain(others) {
+                self.unend(text);
+            }
+        }
         match &self.work {
             Work::Translate(prepared) => prepared.finish(answer),
+            Work::AsItStands(..) => answer,
             Work::Copy => copied(&self.text, alignments),
+        }
+    }
+
+    /// A model ends every sentence with a period, also one that goes on in the next piece.
+    fn unend(&self, text: &mut String) {
+        if text.ends_with('.') && !text.ends_with("..") && !self.text.ends_with('.') {
+            text.pop();
         }
     }
 
@@ -148,19 +215,25 @@ impl Segment {
     pub fn finished_chars(&self, beginning: &str) -> usize {
         match &self.work {
             Work::Translate(prepared) => prepared.finished_chars(beginning),
-            Work::Copy => beginning.chars().count(),
+            Work::AsItStands(..) | Work::Copy => beginning.chars().count(),
         }
     }
 
     /// What the model gets to see.
-    pub fn prepared(&self) -> Option<WithPrefix> {
-        let Work::Translate(prepared) = &self.work else {
-            return None;
-        };
-        Some(WithPrefix {
-            text: prepared.case.fold(&prepared.hidden.text),
-            prefix: prepared.prefix.clone(),
-        })
+    pub fn prepared(&self) -> Option<WithPhrases> {
+        match &self.work {
+            Work::Translate(prepared) => Some(WithPhrases {
+                text: prepared.case.fold(&prepared.hidden.text),
+                prefix: prepared.prefix.clone(),
+                phrases: Vec::new(),
+            }),
+            Work::AsItStands(prefix, phrases) => Some(WithPhrases {
+                text: self.text.clone(),
+                prefix: prefix.clone(),
+                phrases: phrases.clone(),
+            }),
+            Work::Copy => None,
+        }
     }
 }
 
@@ -210,12 +283,20 @@ impl Case {
 impl Prepared {
     /// Undoes in the answer, and in its alternatives, what was done to the sentence.
     fn finish(&self, mut answer: Translation) -> Translation {
-        let best = (&mut answer.text, &mut answer.alignment, &mut answer.pivot);
-        let others = answer.alternatives.iter_mut();
-        let others = others.map(|other| (&mut other.text, &mut other.alignment, &mut other.pivot));
-        for (text, alignment, pivot) in std::iter::once(best).chain(others) {
+        let mut best = answer.take_best();
+        for found in std::iter::once(&mut best).chain(&mut answer.alternatives) {
+            let Alternative {
+                text,
+                alignment,
+                unit_alignment,
+                pivot,
+                ..
+            } = found;
             if let Some(links) = alignment {
-                self.restore_links(links, text);
+                self.restore_links(links, text, word_positions);
+            }
+            if let Some(links) = unit_alignment {
+                self.restore_links(links, text, unit_positions);
             }
             let unfolded = self.case.unfold(text, &self.prefix);
             *text = self.hidden.restore(&unfolded);
@@ -223,6 +304,7 @@ impl Prepared {
                 *pivot = self.hidden.restore(&self.case.unfold(pivot, ""));
             }
         }
+        answer.put_best(best);
         answer
     }
 
@@ -243,14 +325,19 @@ impl Prepared {
 
     /// Links between words with marks become links between words without: something hidden may have
     /// several words, and a mark that the model made up has none.
-    fn restore_links(&self, links: &mut [(usize, usize)], answer: &str) {
+    fn restore_links(
+        &self,
+        links: &mut [(usize, usize)],
+        answer: &str,
+        positions: fn(&str, &[String]) -> Vec<usize>,
+    ) {
         let items = self.hidden.items();
         if items.is_empty() {
             return;
         }
         let (src, tgt) = (
-            word_positions(&self.hidden.text, items),
-            word_positions(answer, items),
+            positions(&self.hidden.text, items),
+            positions(answer, items),
         );
         for (src_word, tgt_word) in links {
             *src_word = src.get(*src_word).copied().unwrap_or(*src_word);
@@ -261,6 +348,22 @@ impl Prepared {
 
 /// For each word of a text with marks the number that it, or its first part, has without.
 fn word_positions(text: &str, items: &[String]) -> Vec<usize> {
+    let count = |text: &str| text.split_whitespace().count();
+    positions(text.split_whitespace(), items, count)
+}
+
+/// For each unit of a text with marks the number that it, or its first part, has without.
+fn unit_positions(text: &str, items: &[String]) -> Vec<usize> {
+    let pieces = units(text).into_iter().map(|unit| &text[unit]);
+    positions(pieces, items, |text| units(text).len())
+}
+
+/// For each piece of a text with marks the number that it has without; `count` says how many pieces a text has.
+fn positions<'a>(
+    pieces: impl Iterator<Item = &'a str>,
+    items: &[String],
+    count: impl Fn(&str) -> usize,
+) -> Vec<usize> {
     let mut waiting: Vec<Option<&String>> = items.iter().map(Some).collect();
     let mut unmarked = |c: char| match MARKS.iter().position(|mark| *mark == c) {
         Some(index) => {
@@ -270,13 +373,13 @@ fn word_positions(text: &str, items: &[String]) -> Vec<usize> {
         None => c.to_string(),
     };
     let mut next = 0;
-    let place = |word: &str| {
-        let word: String = word.chars().map(&mut unmarked).collect();
-        let words = word.split_whitespace().count();
-        next += words;
-        next.saturating_sub(words.max(1))
+    let place = |piece: &str| {
+        let piece: String = piece.chars().map(&mut unmarked).collect();
+        let pieces = count(&piece);
+        next += pieces;
+        next.saturating_sub(pieces.max(1))
     };
-    text.split_whitespace().map(place).collect()
+    pieces.map(place).collect()
 }
 
 /// A sentence without words is its own translation.
@@ -284,10 +387,15 @@ fn copied(text: &str, alignments: bool) -> Translation {
     let words = text.split_whitespace().count();
     Alternative {
         text: text.to_owned(),
-        alignment: alignments.then(|| (0..words).map(|word| (word, word)).collect()),
+        alignment: alignments.then(|| to_itself(words)),
+        unit_alignment: alignments.then(|| to_itself(units(text).len())),
         ..Alternative::empty()
     }
     .into()
+}
+
+fn to_itself(count: usize) -> Vec<(usize, usize)> {
+    (0..count).map(|place| (place, place)).collect()
 }
 
 /// A line out of its sentences. Its n-th alternative consists of their n-th alternatives, so that the
@@ -306,6 +414,9 @@ pub(super) fn join(segments: &[Segment], parts: Vec<Translation>) -> Translation
             .filter_map(|notes| notes.truncated)
             .reduce(|a, b| a + b),
         unknown: notes().map(|notes| notes.unknown).sum(),
+        missing_terms: notes()
+            .flat_map(|notes| notes.missing_terms.clone())
+            .collect(),
         repetition_blocked: notes().any(|notes| notes.repetition_blocked),
         ..best.into()
     }
@@ -345,19 +456,29 @@ fn joined(segments: &[Segment], parts: &[Part], rank: usize) -> Alternative {
     let mut line = Alternative::empty();
     let chained = parts.iter().any(|part| part.ranked(rank).pivot.is_some());
     line.pivot = chained.then(String::new);
-    let mut links = Some(Vec::new());
+    let (mut links, mut unit_links) = (Some(Vec::new()), Some(Vec::new()));
+    let (mut src_units, mut tgt_units) = (0, 0);
     let mut translated = 0;
+    let mut before = End::Sentence;
     for (segment, part) in segments.iter().zip(parts) {
         let found = part.ranked(rank);
         // 。 needs no space behind it, but its translation may.
-        line.text
-            .push_str(sentences::space_between(&line.text, &found.text));
+        if before != End::WithinWord {
+            line.text
+                .push_str(sentences::space_between(&line.text, &found.text));
+        }
+        before = segment.end;
         let (src, tgt) = (next_word(&source), next_word(&line.text));
-        match &found.alignment {
-            Some(own) => links
-                .iter_mut()
-                .for_each(|links| links.extend(own.iter().map(|(s, t)| (s + src, t + tgt)))),
-            None => links = None,
+        add_links(&mut links, found.alignment.as_deref(), (src, tgt));
+        let units_before = (src_units, tgt_units);
+        add_links(
+            &mut unit_links,
+            found.unit_alignment.as_deref(),
+            units_before,
+        );
+        if unit_links.is_some() {
+            src_units += units(&segment.text).len();
+            tgt_units += units(&found.text).len();
         }
         for (line, text) in [(&mut source, &segment.text), (&mut line.text, &found.text)] {
             line.push_str(text);
@@ -379,7 +500,20 @@ fn joined(segments: &[Segment], parts: &[Part], rank: usize) -> Alternative {
     }
     line.score /= translated.max(1) as f64;
     line.alignment = links;
+    line.unit_alignment = unit_links;
     line
+}
+
+/// The links of a line with those of its next sentence, before which there are so many words or units on each side.
+fn add_links(
+    links: &mut Option<Vec<(usize, usize)>>,
+    own: Option<&[(usize, usize)]>,
+    (src, tgt): (usize, usize),
+) {
+    match (links.as_mut(), own) {
+        (Some(links), Some(own)) => links.extend(own.iter().map(|(s, t)| (s + src, t + tgt))),
+        _ => *links = None,
+    }
 }
 
 /// The number of the word that begins, or goes on, behind this text.
@@ -393,8 +527,8 @@ mod tests {
     use super::*;
 
     /// What `whole` answers: the same text with links from each word to itself.
-    fn echo(sentences: &[WithPrefix]) -> Vec<Translation> {
-        let answer = |sentence: &WithPrefix| {
+    fn echo(sentences: &[WithPhrases]) -> Vec<Translation> {
+        let answer = |sentence: &WithPhrases| {
             let words = sentence.text.split_whitespace().count();
             Translation {
                 text: sentence.text.clone(),
@@ -405,10 +539,32 @@ mod tests {
         sentences.iter().map(answer).collect()
     }
 
+    /// Translates a line of raw text.
+    fn translated(
+        line: &str,
+        language: &str,
+        whole: impl FnOnce(&[WithPhrases]) -> Vec<Translation>,
+    ) -> Translation {
+        let tokenizer = Tokenizer::characters(
+            ["<s>", "</s>", "<blank>", "<unk>"]
+                .map(String::from)
+                .to_vec(),
+        );
+        let style = Style {
+            lines: Lines::RawText,
+            language: Some(language),
+            alignments: true,
+            keep: Keep::AsMarks,
+            tokenizer: &tokenizer.expect("a tokenizer"),
+            most_tokens: 500,
+        };
+        translate(&[line], style, whole).remove(0)
+    }
+
     #[test]
     fn links_lead_to_the_words_of_the_line_also_where_something_was_hidden() {
         let line = "Nimm `cargo run --bin x` dafür. Und <a href=\"x\" id=\"y\">das</a> auch!";
-        let found = &translate(&[line], Some("de"), true, Keep::AsMarks, echo)[0];
+        let found = translated(line, "de", echo);
         assert_eq!(found.text, line);
         let links = found.alignment.as_deref().unwrap_or_default();
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -420,8 +576,8 @@ mod tests {
 
     #[test]
     fn sentences_get_a_space_where_the_source_needed_none() {
-        let whole = |sentences: &[WithPrefix]| {
-            let answer = |sentence: &WithPrefix| Translation {
+        let whole = |sentences: &[WithPhrases]| {
+            let answer = |sentence: &WithPhrases| Translation {
                 text: sentence
                     .text
                     .replace('你', "You")
@@ -430,17 +586,11 @@ mod tests {
             };
             sentences.iter().map(answer).collect()
         };
-        let translated = |line: &str| {
-            translate(&[line], Some("zh"), false, Keep::AsMarks, whole)[0]
-                .text
-                .clone()
-        };
-        assert_eq!(translated("你。你！ 你。"), "You. You. You.");
-        let copied = |line: &str| {
-            translate(&[line], Some("zh"), true, Keep::AsMarks, echo)[0]
-                .text
-                .clone()
-        };
+        assert_eq!(
+            translated("你。你！ 你。", "zh", whole).text,
+            "You. You. You."
+        );
+        let copied = |line: &str| translated(line, "zh", echo).text;
         for line in ["你。你！\"a。\"b「你！」c", "你。 你", "好!你", "है।वह"]
         {
             assert_eq!(copied(line), line);

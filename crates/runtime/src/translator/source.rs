@@ -1,5 +1,7 @@
 //! Lines to tokens.
 
+use std::ops::Range;
+
 use attentive_model::Generation;
 use attentive_model::directory::Tokenizers;
 use attentive_text::lines::is_blank;
@@ -7,6 +9,7 @@ use attentive_text::special::{EOS, UNK};
 
 use super::alignment;
 use super::options::TranslatorOptions;
+use super::terms::Phrase;
 use crate::search::Request;
 
 /// What can be translated: a text, or a text [`WithPrefix`].
@@ -17,6 +20,12 @@ pub trait Line {
     /// What its translation must start with; whole words, as a model continues them with a new one.
     fn prefix(&self) -> &str {
         ""
+    }
+
+    /// What its translation must contain, besides the terms of a glossary; for sentences, as one of several in a line
+    /// of raw text is not told apart.
+    fn phrases(&self) -> &[Phrase] {
+        &[]
     }
 }
 
@@ -44,6 +53,29 @@ impl Line for WithPrefix {
     }
 }
 
+/// A sentence, what its translation must start with, and what it must contain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct WithPhrases {
+    pub text: String,
+    pub prefix: String,
+    pub phrases: Vec<Phrase>,
+}
+
+impl Line for WithPhrases {
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    fn phrases(&self) -> &[Phrase] {
+        &self.phrases
+    }
+}
+
 /// The tokens that a model wants around a source and before a target, besides `<s>` and the target's `</s>`.
 #[derive(Debug, Clone)]
 pub(super) struct Frame {
@@ -65,6 +97,12 @@ impl Frame {
         }
     }
 
+    /// The most tokens that a source may have within it.
+    pub fn room(&self, options: &TranslatorOptions) -> usize {
+        let framing = self.before_source.len() + self.after_source.len();
+        options.max_source_tokens.saturating_sub(framing).max(1)
+    }
+
     /// The source as the model reads it.
     fn source(&self, tokens: &[u32]) -> Vec<u32> {
         [&self.before_source, tokens, &self.after_source].concat()
@@ -81,6 +119,10 @@ pub(super) struct Source {
     pub unknown: usize,
     /// Which word each token belongs to, if alignments were asked for.
     pub words: Option<Vec<usize>>,
+    /// What the translation must contain.
+    pub phrases: Vec<Phrase>,
+    /// Which units each token writes, if alignments were asked for.
+    pub units: Option<Vec<Range<usize>>>,
 }
 
 impl Source {
@@ -102,9 +144,11 @@ impl Source {
         let words = options
             .alignments
             .then(|| alignment::words_of(&tokenizers.src, &tokens, Some(text)));
-        let framing = frame.before_source.len() + frame.after_source.len();
-        let most = options.max_source_tokens.saturating_sub(framing).max(1);
-        let truncated = tokens.len().saturating_sub(most);
+        let units = options
+            .alignments
+            .then(|| alignment::units_of(&tokenizers.src, &tokens, text));
+        // Longer lines were cut into pieces; of one with several tokens in each character the rest is lost, and told.
+        let truncated = tokens.len().saturating_sub(frame.room(options));
         tokens.truncate(tokens.len() - truncated);
         let unknown = tokens.iter().filter(|&&token| token == UNK).count();
         let given = tokenizers.tgt.encode(line.prefix().trim());
@@ -117,6 +161,8 @@ impl Source {
             truncated,
             unknown,
             words,
+            phrases: Vec::new(),
+            units,
         })
     }
 }

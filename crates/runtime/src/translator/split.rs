@@ -8,7 +8,6 @@
 
 use std::borrow::Cow;
 
-use super::options::Lines;
 use super::raw_text::{self, Segment};
 use super::source::{Line, Source};
 use super::{Translation, Translator, repetition};
@@ -17,8 +16,7 @@ use crate::search::{Feed, Hypothesis, Request, SearchModel, search_feed};
 /// A line in its sentences.
 #[derive(Debug)]
 pub struct SplitLine {
-    lines: Lines,
-    /// One for a line that is translated as it stands; none if it is blank.
+    /// One for a line that is translated as it stands, unless it is too long; none if it is blank.
     segments: Vec<Segment>,
     /// What the model gets of each; nothing where it has nothing to translate.
     sources: Vec<Option<Source>>,
@@ -58,46 +56,22 @@ impl SplitLine {
     /// How many characters of a sentence's translation this beginning of what the model wrote makes up: what was
     /// hidden from the model, and capitals, are back in the translation.
     pub fn finished_chars(&self, number: usize, beginning: &str) -> usize {
-        match self.lines {
-            Lines::Whole => beginning.chars().count(),
-            Lines::RawText => self.segments[number].finished_chars(beginning),
-        }
+        self.segments[number].finished_chars(beginning)
     }
 
     /// The translation of the line, of those of all its sentences in their order.
-    pub fn join(&self, mut sentences: Vec<Translation>) -> Translation {
-        match self.lines {
-            Lines::Whole => sentences.pop().unwrap_or_else(Translation::empty),
-            Lines::RawText => raw_text::join(&self.segments, sentences),
-        }
+    pub fn join(&self, sentences: Vec<Translation>) -> Translation {
+        raw_text::join(&self.segments, sentences)
     }
 }
 
 impl<M: SearchModel + Send + Sync> Translator<M> {
     /// The sentences of a line, as the options say what a line is.
     pub fn split<L: Line>(&self, line: &L) -> SplitLine {
-        let lines = self.options.lines;
-        let (segments, sources) = match lines {
-            Lines::Whole => {
-                let source = Source::new(line, &self.tokenizers, &self.frame, &self.options);
-                let segment = source.iter().map(|_| Segment::whole(line.text()));
-                (segment.collect(), source.into_iter().map(Some).collect())
-            }
-            Lines::RawText => {
-                let language = self.options.source_language.as_deref();
-                let segments = raw_text::segment(line, language, self.keep());
-                let prepared = segments.iter().map(Segment::prepared);
-                let source =
-                    |text| Source::new(&text, &self.tokenizers, &self.frame, &self.options);
-                let sources = prepared.map(|text| source(text?)).collect();
-                (segments, sources)
-            }
-        };
-        SplitLine {
-            lines,
-            segments,
-            sources,
-        }
+        let segments = raw_text::segment(line, self.style());
+        let prepared = segments.iter().map(Segment::prepared);
+        let sources = prepared.map(|text| self.source(&text?)).collect();
+        SplitLine { segments, sources }
     }
 
     /// Searches for all sentences that a feed gives, as the options say. Requests are those of
@@ -129,9 +103,7 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
             Some(source) => self.translation(source, hypotheses, again),
             None => Translation::empty(),
         };
-        Found::Translation(match line.lines {
-            Lines::Whole => answer,
-            Lines::RawText => line.segments[number].finish(answer, self.options.alignments),
-        })
+        let segment = &line.segments[number];
+        Found::Translation(segment.finish(answer, self.options.alignments))
     }
 }

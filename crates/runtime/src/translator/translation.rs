@@ -23,15 +23,22 @@ pub struct Translation {
     /// and the model can say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alignment: Option<Vec<(usize, usize)>>,
+    /// As `alignment`, between smaller units than words: those of [`attentive_text::markup::units`].
+    #[serde(skip)]
+    pub unit_alignment: Option<Vec<(usize, usize)>>,
     /// What the first of two models made of it, if this one is from the second ([`Chain`](super::Chain)).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pivot: Option<String>,
     /// The next best ones, best first, if `n_best` asked for more than one.
     pub alternatives: Vec<Alternative>,
-    /// How many source tokens were cut off and not translated, if any.
+    /// How many source tokens were cut off and not translated, if any: where not even a character fits into the model.
     pub truncated: Option<usize>,
     /// How many source tokens the vocabulary does not know, so that the model saw `<unk>`.
     pub unknown: usize,
+    /// The terms that it should contain and does not, because the vocabulary cannot spell them or the length limit
+    /// leaves no room.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing_terms: Vec<String>,
     /// Whether the first search gave a translation that repeats itself, so that this one is from a second
     /// search, in which no 3-gram may occur twice.
     #[serde(rename = "looped")]
@@ -51,6 +58,8 @@ pub struct Alternative {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alignment: Option<Vec<(usize, usize)>>,
     #[serde(skip)]
+    pub unit_alignment: Option<Vec<(usize, usize)>>,
+    #[serde(skip)]
     pub pivot: Option<String>,
 }
 
@@ -69,8 +78,17 @@ impl Translation {
             finished: self.finished,
             tokens: self.tokens.take(),
             alignment: self.alignment.take(),
+            unit_alignment: self.unit_alignment.take(),
             pivot: self.pivot.take(),
         }
+    }
+
+    /// Puts the best translation into its place again.
+    pub(super) fn put_best(&mut self, best: Alternative) {
+        (self.text, self.score, self.log_prob) = (best.text, best.score, best.log_prob);
+        (self.finished, self.tokens) = (best.finished, best.tokens);
+        (self.alignment, self.unit_alignment) = (best.alignment, best.unit_alignment);
+        self.pivot = best.pivot;
     }
 }
 
@@ -84,6 +102,7 @@ impl Alternative {
             finished: Finish::EndOfSentence,
             tokens: None,
             alignment: None,
+            unit_alignment: None,
             pivot: None,
         }
     }
@@ -99,10 +118,12 @@ impl From<Alternative> for Translation {
             finished: best.finished,
             tokens: best.tokens,
             alignment: best.alignment,
+            unit_alignment: best.unit_alignment,
             pivot: best.pivot,
             alternatives: Vec::new(),
             truncated: None,
             unknown: 0,
+            missing_terms: Vec::new(),
             repetition_blocked: false,
         }
     }

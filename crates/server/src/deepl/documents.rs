@@ -9,7 +9,7 @@ use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::{answer_json, language, read};
+use super::{answer_json, glossaries, language, read};
 use crate::app::App;
 use crate::documents::{text, translated_name};
 use crate::files::Stored;
@@ -48,7 +48,12 @@ async fn uploaded(app: &Arc<App>, fields: &Fields) -> Result<Value, Refusal> {
         }
     };
     let direction = registry.direction(&source, &target)?;
-    let wish = Wish::default();
+    let asked = fields.text("source_lang").map(|_| source.as_str());
+    let wish = Wish {
+        client: app.client(fields),
+        glossary: glossaries::asked(app, fields, asked, &target)?,
+        ..Wish::default()
+    };
     let found = markup::translate(app, &direction, Format::Text, vec![text], wish).await;
     let result = found.map(|found| {
         let text = found.into_iter().next().map(|one| one.translation.text);

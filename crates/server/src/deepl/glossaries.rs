@@ -1,9 +1,11 @@
-//! Glossaries: created, listed, shown and deleted. They are in memory, and gone when the server ends.
+//! Glossaries: created, listed, shown and deleted, and applied to translations. They are in memory, and gone when the
+//! server ends. Terms are matched and required as `attentive_text::glossary` and the search do it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use attentive_text::glossary::csv_columns;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -68,6 +70,26 @@ impl Glossaries {
     fn lock(&self) -> MutexGuard<'_, Vec<Glossary>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The glossary that a translation asks for, if it does; `source` is the language that was given.
+pub(super) fn asked(
+    app: &App,
+    fields: &Fields,
+    source: Option<&str>,
+    target: &str,
+) -> Result<Option<Arc<attentive_text::Glossary>>, Refusal> {
+    let Some(id) = fields.text("glossary_id") else {
+        return Ok(None);
+    };
+    let source = source.ok_or_else(|| invalid("A glossary needs 'source_lang'."))?;
+    let glossary = app.glossaries.get(&id).ok_or(NOT_FOUND)?;
+    if base(&glossary.source_lang) != base(source) || base(&glossary.target_lang) != base(target) {
+        return Err(invalid("The glossary is for other languages."));
+    }
+    let pairs = glossary.entries.iter();
+    let pairs = pairs.map(|(source, target)| (source.as_str(), target.as_str()));
+    Ok(Some(Arc::new(attentive_text::Glossary::of_pairs(pairs))))
 }
 
 const NOT_FOUND: Refusal = Refusal::NotFound("There is no such glossary.");
@@ -196,7 +218,7 @@ fn parse(text: &str, fields: &Fields) -> Result<BTreeMap<String, String>, Refusa
         Some("csv") => text
             .lines()
             .filter(|l| !l.trim().is_empty())
-            .map(csv_row)
+            .map(csv_columns)
             .collect(),
         Some(_) => return Err(invalid("Value for 'entries_format' not supported.")),
     };
@@ -225,28 +247,6 @@ fn parse(text: &str, fields: &Fields) -> Result<BTreeMap<String, String>, Refusa
         return Err(invalid("Parameter 'entries' not specified."));
     }
     Ok(entries)
-}
-
-/// The columns of a line of CSV; a quote within quotes is doubled.
-fn csv_row(line: &str) -> Vec<String> {
-    let mut columns = vec![String::new()];
-    let mut quoted = false;
-    let mut chars = line.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '"' if quoted && chars.next_if_eq(&'"').is_some() => push(&mut columns, '"'),
-            '"' => quoted = !quoted,
-            ',' if !quoted => columns.push(String::new()),
-            c => push(&mut columns, c),
-        }
-    }
-    columns
-}
-
-fn push(columns: &mut [String], c: char) {
-    if let Some(last) = columns.last_mut() {
-        last.push(c);
-    }
 }
 
 /// The time as clients read it: `2021-08-03T14:16:18.329Z`.
@@ -281,13 +281,5 @@ mod tests {
         assert_eq!(timestamp(951_782_400, 7), "2000-02-29T00:00:00.007Z");
         assert_eq!(timestamp(1_628_000_178, 329), "2021-08-03T14:16:18.329Z");
         assert_eq!(timestamp(1_798_761_599, 0), "2026-12-31T23:59:59.000Z");
-    }
-
-    #[test]
-    fn csv_may_quote() {
-        assert_eq!(
-            csv_row("a,\"b, \"\"c\"\"\",de,en"),
-            ["a", "b, \"c\"", "de", "en"]
-        );
     }
 }

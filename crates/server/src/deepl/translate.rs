@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use attentive_text::markup::{Outline, XmlTags};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::{answer_json, language, read};
+use super::{answer_json, glossaries, language, read};
 use crate::app::App;
 use crate::http::body::Fields;
 use crate::languages::base;
@@ -48,19 +49,7 @@ async fn translated(app: &Arc<App>, fields: &Fields) -> Result<Value, Refusal> {
     let source = source.map(|code| language(&registry, "source_lang", &code));
     let source = source.transpose()?;
     let style = Style::read(fields)?;
-    if let Some(id) = fields.text("glossary_id") {
-        let source = source
-            .as_deref()
-            .ok_or_else(|| invalid("A glossary needs 'source_lang'."))?;
-        let glossary = app.glossaries.get(&id);
-        let glossary = glossary.ok_or(Refusal::NotFound("There is no such glossary."))?;
-        if base(&glossary.source_lang) != base(source)
-            || base(&glossary.target_lang) != base(&target)
-        {
-            return Err(invalid("The glossary is for other languages."));
-        }
-        return Err(invalid("Glossaries are kept here, but not applied yet."));
-    }
+    let glossary = glossaries::asked(app, fields, source.as_deref(), &target)?;
 
     // Each text has its own language, if none is given; those of one language are translated together.
     let mut by_source: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -74,9 +63,12 @@ async fn translated(app: &Arc<App>, fields: &Fields) -> Result<Value, Refusal> {
         let own = places.iter().map(|&place| style.prepared(&texts[place]));
         let wish = Wish {
             whole_lines: style.split == Split::Never,
+            client: app.client(fields),
+            glossary: glossary.clone(),
             ..Wish::default()
         };
-        let found = markup::translate(app, &direction, style.format, own.collect(), wish).await?;
+        let found =
+            markup::translate(app, &direction, style.format.clone(), own.collect(), wish).await?;
         for (place, one) in places.into_iter().zip(found) {
             let mut answer = json!({
                 "detected_source_language": base(&source).to_uppercase(),
@@ -124,6 +116,33 @@ struct Style {
     model_type: Option<String>,
 }
 
+/// What the tags of an XML document do. Lists come as lists, or as names with commas between them.
+fn xml_tags(fields: &Fields) -> Result<XmlTags, Refusal> {
+    let list = |name: &str| -> Result<Vec<String>, Refusal> {
+        let mut names = Vec::new();
+        for value in fields.all(name) {
+            let text = value
+                .as_str()
+                .ok_or_else(|| invalid(format!("Value for '{name}' not supported.")))?;
+            let own = text.split(',').map(str::trim).filter(|tag| !tag.is_empty());
+            names.extend(own.map(str::to_owned));
+        }
+        Ok(names)
+    };
+    let is_listed =
+        fields.get("outline_detection").is_some() && !fields.flag("outline_detection")?;
+    Ok(XmlTags {
+        splitting: list("splitting_tags")?,
+        non_splitting: list("non_splitting_tags")?,
+        ignored: list("ignore_tags")?,
+        outline: if is_listed {
+            Outline::Listed
+        } else {
+            Outline::Detected
+        },
+    })
+}
+
 /// Where a text is split into sentences.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Split {
@@ -140,10 +159,10 @@ impl Style {
         let format = match fields.text("tag_handling").as_deref() {
             None => Format::Text,
             Some("html") => Format::Html,
-            Some("xml") => Format::Xml,
+            Some("xml") => Format::Xml(xml_tags(fields)?),
             Some(_) => return Err(invalid("Value for 'tag_handling' not supported.")),
         };
-        let split = match (fields.text("split_sentences").as_deref(), format) {
+        let split = match (fields.text("split_sentences").as_deref(), &format) {
             (Some("0"), _) => Split::Never,
             (Some("nonewlines"), _) | (None, Format::Html) => Split::WithoutLines,
             (None | Some("1"), _) => Split::Sentences,

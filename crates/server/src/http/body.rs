@@ -11,8 +11,9 @@ use bytes::{Bytes, BytesMut};
 use futures_util::stream;
 use http_body_util::BodyExt;
 use serde_json::Value;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
+use super::client::{Client, Peer};
 use crate::options::Limits;
 use crate::refusal::{Refusal, invalid};
 
@@ -24,6 +25,7 @@ pub struct Fields {
     pub files: Vec<File>,
     /// The headers.
     pub headers: HeaderMap,
+    peer: Option<Peer>,
 }
 
 /// A file of a form.
@@ -56,6 +58,7 @@ impl Fields {
             fields.add_form(&body)?;
         }
         fields.add_form(parts.uri.query().unwrap_or("").as_bytes())?;
+        fields.peer = parts.extensions.get::<Peer>().copied();
         fields.headers = parts.headers;
         Ok(fields)
     }
@@ -165,7 +168,7 @@ impl Fields {
             return Ok(None);
         };
         let number = match value {
-            Value::Number(number) => number.as_u64().map(|number| number as usize),
+            Value::Number(number) => whole(number),
             Value::String(text) => text.trim().parse().ok(),
             _ => None,
         };
@@ -186,12 +189,34 @@ impl Fields {
         }
     }
 
+    /// Who asks: by its key, which was checked, or by its address.
+    pub fn client(&self, by_key: bool) -> Client {
+        let value = self.headers.get(header::AUTHORIZATION);
+        let header = value.and_then(|value| value.to_str().ok()?.split_once(' '));
+        let field = by_key.then(|| self.text("api_key")).flatten();
+        match header.map(|(_, key)| key.trim()).or(field.as_deref()) {
+            Some(key) if by_key => Client::of_key(key),
+            _ => Client::of_address(self.peer, &self.headers),
+        }
+    }
+
     /// The key of an `Authorization` header with this scheme.
     pub fn authorization(&self, scheme: &str) -> Option<&str> {
         let value = self.headers.get(header::AUTHORIZATION)?.to_str().ok()?;
         let (found, key) = value.split_once(' ')?;
         found.eq_ignore_ascii_case(scheme).then(|| key.trim())
     }
+}
+
+/// A whole number, of which JSON knows two spellings: 10 and 10.0.
+fn whole(number: &serde_json::Number) -> Option<usize> {
+    let float = || {
+        let float = number.as_f64()?;
+        let whole = float.fract() == 0.0 && (0.0..1e15).contains(&float);
+        whole.then_some(float as usize)
+    };
+    let exact = number.as_u64().and_then(|exact| exact.try_into().ok());
+    exact.or_else(float)
 }
 
 /// Nobody needs more, and each costs memory.
@@ -212,6 +237,20 @@ fn is_empty(value: &Value) -> bool {
         Value::Array(list) => list.is_empty(),
         _ => false,
     }
+}
+
+/// Lets a body come and forgets it, for a while: whoever is refused before the end of a request gets to read why.
+pub async fn forget(mut body: axum::body::Body) {
+    let all = async {
+        let mut forgotten = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            forgotten += frame.data_ref().map_or(0, Bytes::len);
+            if forgotten > MOST_FORGOTTEN {
+                return;
+            }
+        }
+    };
+    let _ = timeout(FORGET_TIME, all).await;
 }
 
 /// Reads a body within its limits. Of one that is too long the rest is read and forgotten for a while, so that the

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::AsyncWriteExt;
@@ -17,6 +19,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use super::client::Peer;
 use super::timed::Timed;
 use crate::app::App;
 
@@ -138,13 +141,21 @@ async fn connection(
     let _connection = app.metrics.connection_opened();
     let _ = stream.set_nodelay(true);
     let limits = &app.options.limits;
+    let peer = stream.peer_addr().ok().map(|peer| Peer(peer.ip()));
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        if let Some(peer) = peer {
+            request.extensions_mut().insert(peer);
+        }
+        router.call(request)
+    });
     let stream = TokioIo::new(Timed::new(stream, limits.body_time));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_time)
         .max_headers(100)
         .max_buf_size(64 << 10)
-        .serve_connection(stream, TowerToHyperService::new(router));
+        .serve_connection(stream, service);
     tokio::pin!(connection);
     let closes = async {
         let _ = closing.wait_for(|closing| *closing).await;

@@ -12,7 +12,8 @@ use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::FutureExt;
 
-use super::answer;
+use super::client::{Client, Peer};
+use super::{answer, body};
 use crate::app::App;
 use crate::refusal::Refusal;
 
@@ -25,10 +26,20 @@ pub async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) ->
     let mut response = match check_host(&app, &request) {
         Err(refusal) => refusal.error(),
         Ok(()) if request.method() == Method::OPTIONS => answer::status(StatusCode::NO_CONTENT),
-        Ok(()) => {
-            let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
-            answered.unwrap_or_else(|_panic| Refusal::Failed.error())
-        }
+        Ok(()) => match check_room(&app, queued_for(&app, &path, &request)).await {
+            Err(refusal) => {
+                body::forget(request.into_body()).await;
+                if path.starts_with("/v2/") {
+                    refusal.message()
+                } else {
+                    refusal.error()
+                }
+            }
+            Ok(()) => {
+                let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+                answered.unwrap_or_else(|_panic| Refusal::Failed.error())
+            }
+        },
     };
     let headers = response.headers_mut();
     let mut set = |name, value| {
@@ -52,6 +63,34 @@ pub async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) ->
     }
     app.metrics.request_ended(&path, status, began.elapsed());
     response
+}
+
+/// Paths whose requests go to the queue.
+const QUEUED: [&str; 6] = [
+    "/translate",
+    "/translate_file",
+    "/v1/alternatives",
+    "/v1/translate",
+    "/v2/document",
+    "/v2/translate",
+];
+
+/// For whom a request would go to the queue, if it would and its body is not needed to know that.
+fn queued_for(app: &App, path: &str, request: &Request) -> Option<Client> {
+    // Where keys are needed, the body may hold the key.
+    if app.needs_key() || request.method() != Method::POST || !QUEUED.contains(&path) {
+        return None;
+    }
+    let peer = request.extensions().get::<Peer>().copied();
+    Some(Client::of_address(peer, request.headers()))
+}
+
+/// Refuses what would find the queue full before its body is read: when most are refused, refusing must be cheap.
+async fn check_room(app: &App, client: Option<Client>) -> Result<(), Refusal> {
+    match client {
+        Some(client) => app.check_room(client).await,
+        None => Ok(()),
+    }
 }
 
 /// A server on this machine alone must be addressed as such: a page of another site whose name was made to mean this

@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod body;
+pub mod client;
 pub mod connections;
 pub mod guard;
 mod timed;

@@ -5,8 +5,10 @@
 //! ```
 //!
 //! The sentences of different clients are in one batch, if they are for one model and are searched for in one way.
-//! Calls take turns, one sentence each (`queue`), so that a short text never waits for a long document. A call whose
-//! receiver is gone has no sentence that is still searched for: whoever drops it cancels. Neighbors: `worker`
+//! Clients take turns, one sentence each, and so do the calls of a client (`queue`): a short text never waits for a
+//! long document, and nobody gets more by asking more often. Sentences are not sorted by length: one leaves a batch
+//! when it ends, and the CPU model pads none. A call whose receiver is gone has no sentence that is still searched
+//! for: whoever drops it cancels. Neighbors: `worker`
 //! searches, [`crate::translating`] submits, [`details`] says what each token cost.
 
 pub mod details;
@@ -20,6 +22,7 @@ use attentive_runtime::Translator;
 use attentive_runtime::translator::{SplitLine, Translation};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use crate::http::client::Client;
 use crate::metrics::Metrics;
 use details::Details;
 use queue::Queue;
@@ -57,6 +60,7 @@ pub struct Full;
 /// The sentences of one call, as its workers know them.
 #[derive(Debug)]
 struct Call {
+    client: Client,
     translator: Arc<Translator>,
     answers: UnboundedSender<Answer>,
 }
@@ -97,11 +101,13 @@ impl Scheduler {
     /// search failed.
     pub fn submit(
         &self,
+        client: Client,
         translator: &Arc<Translator>,
         tasks: Vec<Task>,
     ) -> Result<UnboundedReceiver<Answer>, Full> {
         let (answers, receiver) = unbounded_channel();
         let call = Arc::new(Call {
+            client,
             translator: Arc::clone(translator),
             answers,
         });
@@ -115,9 +121,9 @@ impl Scheduler {
         Ok(receiver)
     }
 
-    /// Whether a call would be refused.
-    pub fn is_full(&self) -> bool {
-        self.shared.lock().refuses()
+    /// Whether a call of this client would be refused.
+    pub fn is_full(&self, client: Client) -> bool {
+        self.shared.lock().refuses(client)
     }
 
     /// How many sentences wait.

@@ -16,6 +16,7 @@ use super::answer_json;
 use super::question::Question;
 use super::translate::MOST_TOP;
 use crate::app::App;
+use crate::http::client::Client;
 use crate::languages::has_spaces;
 use crate::models::Served;
 use crate::refusal::{Refusal, invalid};
@@ -33,7 +34,8 @@ pub async fn alternatives(State(app): State<Arc<App>>, request: Request) -> Resp
             prefix: prefix.trim().to_owned(),
         };
         let mut answer = question.head();
-        answer["alternatives"] = words(&app, model, line, top).await?;
+        let client = app.client(&question.fields);
+        answer["alternatives"] = words(&app, client, model, line, top).await?;
         Ok(answer)
     };
     answer_json(answer.await)
@@ -41,6 +43,7 @@ pub async fn alternatives(State(app): State<Arc<App>>, request: Request) -> Resp
 
 async fn words(
     app: &Arc<App>,
+    client: Client,
     model: Arc<Served>,
     line: WithPrefix,
     top: usize,
@@ -65,7 +68,7 @@ async fn words(
         details: None,
     };
     let tasks: Vec<Task> = next.iter().enumerate().map(task).collect();
-    let mut found = app.search(model.translator(), tasks).await?;
+    let mut found = app.search(client, model.translator(), tasks).await?;
     found.sort_by_key(|answer| answer.place);
 
     let mut words: Vec<String> = Vec::new();

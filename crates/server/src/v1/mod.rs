@@ -17,6 +17,7 @@
 //!  "tokens": false,                   log-probability and place of each target token
 //!  "top": 5,                          with "tokens": so many alternatives for each token, 0 to 20
 //!  "prefix": "",                      what the translation of each text must start with (whole words)
+//!  "glossary": {"Haus": "mansion"},   terms of the source, and what their translations must contain
 //!  "stream": false}                   server-sent events: each sentence as soon as it is found
 //!
 //! {"model": "de-en", "source": "de", "target": "en",
@@ -38,8 +39,9 @@
 //!                  "top": [{"text": "▁Good", "id": 512, "logprob": -0.1}]}],
 //!                                       with "tokens": start and end are characters of "translation"; the last
 //!                                       token is </s>, unless the translation was cut; none for a sentence that was copied
-//!      "truncated": 0,                  source tokens that were cut off
+//!      "truncated": 0,                  source tokens that were cut off: where not even a character fits into the model
 //!      "unknown": 0,                    source tokens that the vocabulary lacks
+//!      "missing_terms": ["mansion"],    terms of the glossary that it lacks all the same; left out if there are none
 //!      "looped": false}]}]}             whether the first search repeated itself
 //! ```
 //!

@@ -4,8 +4,10 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use attentive_runtime::translator::{Alternative, Translation};
+use attentive_text::Glossary;
 use axum::body::Body;
 use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
@@ -33,8 +35,11 @@ pub async fn translate(State(app): State<Arc<App>>, request: Request) -> Respons
             n_best: 1 + question.number("alternatives", 0..=most, 0)?,
             alignments: question.fields.flag("alignments")?,
             whole_lines: false,
+            markup: false,
             details: details.then_some(top),
             prefix: question.fields.text("prefix").unwrap_or_default(),
+            client: app.client(&question.fields),
+            glossary: glossary(question.fields.get("glossary"))?,
         };
         if stream && format != Format::Text {
             return Err(invalid("only plain text can be streamed"));
@@ -49,6 +54,32 @@ pub async fn translate(State(app): State<Arc<App>>, request: Request) -> Respons
         }
     }
 }
+
+/// Terms and their translations: an object.
+fn glossary(value: Option<&Value>) -> Result<Option<Arc<Glossary>>, Refusal> {
+    let wrong = || invalid("glossary must be an object of terms and their translations");
+    let Some(value) = value else {
+        return Ok(None);
+    };
+    let terms = value.as_object().ok_or_else(wrong)?;
+    if terms.len() > MOST_TERMS {
+        return Err(invalid(format!(
+            "glossary has more than {MOST_TERMS} terms"
+        )));
+    }
+    let pair = |(source, target): (&'_ String, &'_ Value)| {
+        Some((source.clone(), target.as_str()?.to_owned()))
+    };
+    let pairs: Option<Vec<(String, String)>> = terms.iter().map(pair).collect();
+    let pairs = pairs.ok_or_else(wrong)?;
+    let pairs = pairs
+        .iter()
+        .map(|(source, target)| (source.as_str(), target.as_str()));
+    Ok(Some(Arc::new(Glossary::of_pairs(pairs))))
+}
+
+/// The most terms of a request's own glossary.
+const MOST_TERMS: usize = 10_000;
 
 /// The most alternatives for a token.
 pub(super) const MOST_TOP: usize = 20;
@@ -114,6 +145,9 @@ fn sentence(sentence: &Sentence, text: usize, place: usize) -> Value {
     }
     value["truncated"] = json!(translation.truncated.unwrap_or(0));
     value["unknown"] = json!(translation.unknown);
+    if !translation.missing_terms.is_empty() {
+        value["missing_terms"] = json!(translation.missing_terms);
+    }
     value["looped"] = json!(translation.repetition_blocked);
     value
 }
@@ -178,5 +212,10 @@ fn events<S>(stream: S) -> Response
 where
     S: futures_util::Stream<Item = Result<Bytes, Infallible>> + Send + 'static,
 {
-    answer::of_type("text/event-stream", Body::from_stream(stream))
+    let mut response = answer::of_type("text/event-stream", Body::from_stream(stream));
+    // nginx would collect events otherwise.
+    let name = HeaderName::from_static("x-accel-buffering");
+    let headers = response.headers_mut();
+    headers.insert(name, HeaderValue::from_static("no"));
+    response
 }

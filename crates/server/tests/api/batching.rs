@@ -1,14 +1,14 @@
 //! The shared queue: nothing is swapped or lost, short texts come first, and nobody works for those who are gone.
 
 use std::collections::HashSet;
-use std::io::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::BufReader;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use attentive_server::Options;
 use serde_json::json;
 
-use super::client::{connect, get, post_json};
+use super::client::{begin, get, post_json, raw, read_answer, request};
 use super::server::{TestServer, options};
 
 /// Texts that all differ.
@@ -31,25 +31,26 @@ fn ask(server: &TestServer, text: &str) -> serde_json::Value {
     post_json(server.address, "/translate", &body).json()["translatedText"].clone()
 }
 
-fn metric(server: &TestServer, name: &str) -> f64 {
-    let text = get(server.address, "/metrics").text();
-    let line = text.lines().find_map(|line| line.strip_prefix(name));
-    let value = line.and_then(|value| value.trim().parse().ok());
-    value.unwrap_or_else(|| panic!("{name} is not in {text}"))
-}
-
 /// Until a document is in the queue.
 fn wait_for_queue(server: &TestServer) {
-    let began = Instant::now();
-    while server.app.scheduler.waiting() < 100 {
-        assert!(began.elapsed() < Duration::from_secs(20), "nothing waits");
-        thread::sleep(Duration::from_millis(2));
-    }
+    server.wait_until("a document is in the queue", |server| {
+        server.app.scheduler.waiting() > 100
+    });
 }
 
-/// A document of `sentences` sentences that takes a while.
-fn document(sentences: usize) -> String {
-    texts(sentences).join("! X ") + "!"
+/// A document that takes minutes: whoever asks for it must go before it is done.
+fn endless_document() -> String {
+    let sentence = texts(25).join(" ") + "! X ";
+    sentence.repeat(15_000)
+}
+
+/// Without a cache, with one thread and room for endless documents.
+fn slow() -> Options {
+    let mut options = options();
+    options.threads = 1;
+    options.limits.cache = 0;
+    options.limits.characters = 10_000_000;
+    options
 }
 
 #[test]
@@ -85,103 +86,97 @@ fn sentences_of_many_clients_share_batches_and_are_never_swapped() {
             });
         }
     });
-    assert_eq!(metric(&server, "attentive_sentences_total"), 2000.0);
-    let batches = metric(&server, "attentive_batch_size_count");
-    let alone = metric(&server, "attentive_batch_size_bucket{le=\"1\"}");
+    assert_eq!(server.metric("attentive_sentences_total"), 2000.0);
+    let batches = server.metric("attentive_batch_size_count");
+    let alone = server.metric("attentive_batch_size_bucket{le=\"1\"}");
     assert!(alone < batches, "no sentence had company");
 }
 
 #[test]
 fn a_short_text_does_not_wait_for_a_long_document() {
-    let mut options = options();
-    options.threads = 1;
-    options.limits.cache = 0;
-    let server = TestServer::with(options);
-    let long = document(3000);
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            ask(&server, &long);
-            done.store(true, Ordering::SeqCst);
-        });
-        wait_for_queue(&server);
-        for text in texts(5) {
-            assert_eq!(ask(&server, &text), server.expected(&text));
-        }
-        assert!(
-            !done.load(Ordering::SeqCst),
-            "the document was too short for this test"
-        );
-    });
+    let server = TestServer::with(slow());
+    let document = begin(server.address, &endless_document());
+    wait_for_queue(&server);
+    for text in texts(5) {
+        assert_eq!(ask(&server, &text), server.expected(&text));
+    }
+    assert!(server.app.scheduler.waiting() > 100);
+    drop(document);
 }
 
 #[test]
 fn nobody_works_for_a_client_that_is_gone() {
-    let mut options = options();
-    options.threads = 1;
-    options.limits.cache = 0;
-    options.limits.characters = 10_000_000;
-    let server = TestServer::with(options);
-    let body = json!({"q": document(20_000), "source": "de", "target": "en"}).to_string();
-    let head = format!(
-        "POST /translate HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-        body.len()
-    );
-    let mut stream = connect(server.address);
-    stream.write_all((head + &body).as_bytes()).expect("sent");
+    let server = TestServer::with(slow());
+    let document = begin(server.address, &endless_document());
     wait_for_queue(&server);
-    drop(stream);
-    let began = Instant::now();
-    while metric(&server, "attentive_requests_in_flight") > 1.0 {
-        assert!(
-            began.elapsed() < Duration::from_secs(5),
-            "the request goes on"
-        );
-        thread::sleep(Duration::from_millis(5));
-    }
+    drop(document);
+    server.wait_until("nobody works for it", |server| {
+        server.metric("attentive_requests_in_flight") == 0.0
+    });
     assert_eq!(ask(&server, "a"), server.expected("a"));
-    assert_eq!(metric(&server, "attentive_queue_size"), 0.0);
-    let searched = metric(&server, "attentive_sentences_total");
-    assert!(
-        searched < 15_000.0,
-        "{searched} sentences were searched for"
-    );
+    assert_eq!(server.app.scheduler.waiting(), 0);
 }
 
 #[test]
-fn a_full_queue_and_a_slow_translation_are_told_to_come_back() {
-    let mut options = options();
-    options.threads = 1;
-    options.limits.queue = 1;
-    options.limits.cache = 0;
-    options.limits.characters = 10_000_000;
-    options.limits.translation_time = Duration::from_secs(3);
+fn a_full_queue_is_told_to_come_back_before_the_body_is_read() {
+    let mut options = slow();
+    options.limits.queue = 2;
     let server = TestServer::with(options);
-    let long = document(40_000);
-    thread::scope(|scope| {
-        let long = scope.spawn(|| {
-            let body = json!({"q": long, "source": "de", "target": "en"});
-            post_json(server.address, "/translate", &body)
-        });
-        wait_for_queue(&server);
-        for (path, text, key) in [
-            ("/translate", "q", "error"),
-            ("/v1/translate", "text", "error"),
-            ("/v2/translate", "text", "message"),
-        ] {
-            let body = json!({text: "a", "source": "de", "target": "en", "target_lang": "en", "source_lang": "de"});
-            let answer = post_json(server.address, path, &body);
-            assert_eq!(answer.status, 429, "{path}: {}", answer.text());
-            assert!(answer.header("retry-after").is_some());
-            let message = answer.json()[key].as_str().map(str::to_owned);
-            assert!(message.is_some_and(|message| message.starts_with("Slowdown: ")));
-        }
-        let answer = long.join().expect("no panic");
-        assert_eq!(answer.status, 503, "{}", answer.text());
-        assert!(answer.header("retry-after").is_some());
+    let document = endless_document();
+    let documents = [(); 2].map(|()| begin(server.address, &document));
+    server.wait_until("both documents are in the queue", |server| {
+        server.app.scheduler.waiting() > 20_000
     });
-    assert_eq!(metric(&server, "attentive_refused_requests_total"), 3.0);
+    thread::scope(|scope| {
+        for (path, key) in [
+            ("/translate", "error"),
+            ("/v1/translate", "error"),
+            ("/v2/translate", "message"),
+        ] {
+            let server = &server;
+            scope.spawn(move || {
+                // Of this body nothing ever comes.
+                let head = format!(
+                    "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n"
+                );
+                let answer = raw(server.address, head.as_bytes()).expect("an answer");
+                assert_eq!(answer.status, 429, "{path}: {}", answer.text());
+                assert!(answer.header("retry-after").is_some());
+                let message = answer.json()[key].as_str().map(str::to_owned);
+                assert!(message.is_some_and(|message| message.starts_with("Slowdown: ")));
+            });
+        }
+    });
+    assert_eq!(server.metric("attentive_refused_requests_total"), 3.0);
+    // What needs no queue is answered, and so is a client that has nothing in it.
+    assert_eq!(get(server.address, "/health").status, 200);
+    let other = request(
+        server.address,
+        "POST",
+        "/translate?q=a&source=de&target=en",
+        "x-forwarded-for: 192.0.2.7\r\n",
+        b"",
+    );
+    assert_eq!(other.json()["translatedText"], server.expected("a"));
+    drop(documents);
+    server.wait_until("the documents are given up", |server| {
+        server.metric("attentive_requests_in_flight") == 0.0
+    });
     assert_eq!(ask(&server, "a"), server.expected("a"));
+}
+
+#[test]
+fn a_translation_that_takes_too_long_is_given_up() {
+    let mut options = slow();
+    options.limits.translation_time = Duration::from_secs(1);
+    let server = TestServer::with(options);
+    let document = begin(server.address, &endless_document());
+    let answer = read_answer(&mut BufReader::new(document)).expect("an answer");
+    assert_eq!(answer.status, 503, "{}", answer.text());
+    assert!(answer.header("retry-after").is_some());
+    server.wait_until("nobody works for it", |server| {
+        server.metric("attentive_requests_in_flight") == 0.0
+    });
 }
 
 #[test]
@@ -191,8 +186,8 @@ fn recent_sentences_are_remembered_and_are_the_same() {
     let second = ask(&server, "c d! a b!");
     assert_eq!(first, server.expected("a b! c d!"));
     assert_eq!(second, server.expected("c d! a b!"));
-    assert_eq!(metric(&server, "attentive_cached_sentences_total"), 2.0);
-    assert_eq!(metric(&server, "attentive_sentences_total"), 2.0);
+    assert_eq!(server.metric("attentive_cached_sentences_total"), 2.0);
+    assert_eq!(server.metric("attentive_sentences_total"), 2.0);
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -32,7 +31,7 @@ impl Answer {
 
 pub fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).expect("the server listens");
-    let patience = Some(Duration::from_secs(60));
+    let patience = Some(super::server::PATIENCE);
     stream.set_read_timeout(patience).expect("a timeout");
     stream.set_write_timeout(patience).expect("a timeout");
     stream
@@ -74,6 +73,18 @@ pub fn read_answer(reader: &mut impl BufRead) -> Option<Answer> {
         }
     }
     Some(answer)
+}
+
+/// Sends a request for a translation from German and does not wait for the answer.
+pub fn begin(address: SocketAddr, text: &str) -> TcpStream {
+    let body = serde_json::json!({"q": text, "source": "de", "target": "en"}).to_string();
+    let head = format!(
+        "POST /translate HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    let mut stream = connect(address);
+    stream.write_all((head + &body).as_bytes()).expect("sent");
+    stream
 }
 
 /// Sends bytes as they are and reads an answer.

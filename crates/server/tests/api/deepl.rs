@@ -210,3 +210,31 @@ fn a_document_is_uploaded_asked_for_and_fetched_once() {
     assert_eq!(ask("/result", key).text(), expected);
     assert_eq!(ask("/result", key).status, 404);
 }
+
+#[test]
+fn a_glossary_is_applied_to_texts_in_its_languages() {
+    let server = TestServer::start();
+    let body = json!({"name": "mine", "source_lang": "DE", "target_lang": "EN",
+                      "entries": "a b\tf g h\nzzz\tx", "entries_format": "tsv"});
+    let created = post_json(server.address, "/v2/glossaries", &body).json();
+    let id = created["glossary_id"].as_str().expect("an id");
+    let ask = |source: Value, id: &str| {
+        let body = json!({"text": ["a b. c d"], "source_lang": source, "target_lang": "EN-US", "glossary_id": id});
+        post_json(server.address, "/v2/translate", &body)
+    };
+    let answer = ask(json!("DE"), id);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let text = answer.json()["translations"][0]["text"].to_string();
+    assert!(text.contains("f g h"), "{text}");
+    assert_eq!(ask(Value::Null, id).status, 400, "it needs a language");
+    assert_eq!(ask(json!("DE"), "other").status, 404);
+
+    // Without it the same sentence is translated as ever, whatever was remembered.
+    let plain = json!({"text": ["a b. c d"], "source_lang": "DE", "target_lang": "EN-US"});
+    let plain = post_json(server.address, "/v2/translate", &plain).json();
+    assert!(
+        !plain["translations"][0]["text"]
+            .to_string()
+            .contains("f g h")
+    );
+}

@@ -54,7 +54,7 @@ fn lines_are_translated_one_by_one_and_stay_lines() {
 #[test]
 fn for_a_list_every_field_is_a_list() {
     let server = TestServer::start();
-    let body = json!({"q": ["Das ist ein Haus", "", "c"], "source": "auto", "target": "en", "alternatives": 2, "api_key": ""});
+    let body = json!({"q": ["Das ist ein Haus", "", "c"], "source": "auto", "target": "en", "alternatives": 2.0, "api_key": ""});
     let answer = post_json(server.address, "/translate", &body).json();
     for field in ["translatedText", "detectedLanguage", "alternatives"] {
         assert_eq!(
@@ -81,6 +81,7 @@ fn for_a_list_every_field_is_a_list() {
 fn errors_are_said_in_the_words_of_libretranslate() {
     let mut options = options();
     options.limits.characters = 10;
+    options.limits.sentences = 3;
     let server = TestServer::with(options);
     let missing = |field| format!("Invalid request: missing {field} parameter");
     let rows: Vec<(Value, String)> = vec![
@@ -125,6 +126,13 @@ fn errors_are_said_in_the_words_of_libretranslate() {
         assert_eq!(answer.status, 400, "{body}");
         assert_eq!(answer.json(), json!({"error": message}), "{body}");
     }
+    let message = "Invalid request: more than 3 sentences; send less text at a time";
+    let body = json!({"q": ["a! b!", "c\nd"], "source": "de", "target": "en"});
+    let answer = post_json(server.address, "/translate", &body);
+    assert_eq!(
+        (answer.status, answer.json()),
+        (400, json!({"error": message}))
+    );
     // Characters, not bytes.
     let body = json!({"q": "ääääääääää", "source": "de", "target": "en"});
     assert_eq!(post_json(server.address, "/translate", &body).status, 200);

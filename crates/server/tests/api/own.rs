@@ -187,6 +187,7 @@ fn events_come_sentence_by_sentence_and_end_with_the_whole() {
             .any(|line| line == "content-type: text/event-stream"),
         "{lines:?}"
     );
+    assert!(lines.contains(&"x-accel-buffering: no".to_owned()));
     let names: Vec<&str> = lines
         .iter()
         .filter_map(|line| line.strip_prefix("event: "))
@@ -327,4 +328,23 @@ fn built_in_models_say_what_translate_says() {
     assert_eq!(ends["text"], "</s>");
     let ends = ends["end"].clone();
     assert_eq!(ends, json!(translation.chars().count()), "{sentence}");
+}
+
+#[test]
+fn terms_of_a_request_are_in_its_translation_alone() {
+    let server = TestServer::start();
+    let ask = |glossary: Value| {
+        let body = json!({"text": "a b c", "model": "a", "glossary": glossary});
+        post_json(server.address, "/v1/translate", &body)
+    };
+    let plain = ask(Value::Null).json()["translations"][0]["text"].clone();
+    let bound = ask(json!({"a": "h h h", "c": "unheard of"})).json();
+    let text = bound["translations"][0]["text"].to_string();
+    assert!(text.contains("h h h"), "{text}");
+    let missing = &bound["translations"][0]["sentences"][0]["missing_terms"];
+    assert_eq!(missing, &json!(["unheard of"]), "{bound}");
+    assert_eq!(ask(Value::Null).json()["translations"][0]["text"], plain);
+    for wrong in [json!("a"), json!(["a"]), json!({"a": 1})] {
+        assert_eq!(ask(wrong).status, 400);
+    }
 }

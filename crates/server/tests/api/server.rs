@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use attentive_model::{ModelDir, fake_dir};
 use attentive_runtime::cpu::Compute;
@@ -32,6 +32,9 @@ pub fn fake(folder: &Path) -> Translator {
     let directory = ModelDir::open(folder).expect("a sound model");
     Translator::of_model(directory, Compute::Auto, options).expect("a sound model")
 }
+
+/// Longer than anything takes here, on any machine.
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 pub fn options() -> Options {
     Options {
@@ -85,6 +88,23 @@ impl TestServer {
             stop,
             thread: Some(thread),
             _folder: folder,
+        }
+    }
+
+    /// A number of the metrics, without a request that would count itself.
+    pub fn metric(&self, name: &str) -> f64 {
+        let text = self.app.metrics.write(self.app.scheduler.waiting(), &[]);
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        let value = line.and_then(|value| value.trim().parse().ok());
+        value.unwrap_or_else(|| panic!("{name} is not in {text}"))
+    }
+
+    /// Waits until something is so, however busy the machine is.
+    pub fn wait_until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let began = Instant::now();
+        while !is_so(self) {
+            assert!(began.elapsed() < PATIENCE, "still waiting: {what}");
+            thread::sleep(Duration::from_millis(2));
         }
     }
 

@@ -1,14 +1,15 @@
 """Real clients of LibreTranslate and DeepL, unmodified, against `attentive serve` with the built-in models.
 
-    python -m venv .venv && .venv/bin/pip install libretranslatepy deep-translator deepl requests
-    .venv/bin/pip install --no-deps argostranslate
-    .venv/bin/python clients.py target/debug/attentive
+    clients.py ATTENTIVE FOLDER
 
-Starts the server on a free port, asks with each client, and ends with 1 if an answer is wrong.
+`run` beside this file installs what is needed and calls it: this Python has libretranslatepy, argostranslate, deep-translator,
+deepl, requests and schemathesis, FOLDER has npm's `translate`. It starts the server on a free port, asks with each client, runs
+the curl lines of README and docs/serving.md and schemathesis over the OpenAPI document, and ends with 1 if anything is wrong.
 """
 
 import importlib.util
 import io
+import json
 import os
 import signal
 import site
@@ -98,7 +99,53 @@ def ask_all(url, expected):
     yield check("deepl document", out.getvalue().decode() == expected, out.getvalue())
 
 
-def main(binary):
+def ask_npm(url, expected, folder):
+    """npm's `translate` asks LibreTranslate's API with JSON."""
+    script = f"""
+        import translate from "translate";
+        translate.engine = "libre"; translate.url = "{url}/translate"; translate.from = "de";
+        console.log(await translate({json.dumps(TEXT)}, "en"));
+        try {{ await translate("Ja.", "fr"); }} catch (error) {{ console.log(error.message); }}
+    """
+    path = os.path.join(folder, "ask.mjs")
+    with open(path, "w") as file:
+        file.write(script)
+    found = subprocess.run(["node", path], capture_output=True, text=True, cwd=folder)
+    lines = found.stdout.splitlines() or [found.stderr]
+    yield check("npm translate", lines[0] == expected, lines[0])
+    yield check("npm translate refuses", "fr is not supported" in lines[-1], lines[-1])
+
+
+def ask_curl(url):
+    """The lines that people copy. `# ...` after a line is a part of its answer."""
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../..")
+    for name in ("README.md", "docs/serving.md"):
+        with open(os.path.join(root, name)) as file:
+            lines = [line.strip() for line in file if line.startswith("curl ")]
+        for line in lines:
+            command, _, part = line.partition(" # ")
+            command = command.replace("localhost:5000", url.removeprefix("http://"))
+            found = subprocess.run(["bash", "-c", command + " --fail-with-body"], capture_output=True, text=True)
+            answer = found.stdout + found.stderr
+            yield check(f"{name}: {line[:60]}", found.returncode == 0 and part.strip() in answer, answer)
+        yield check(f"{name} has lines", len(lines) > 0, len(lines))
+
+
+def ask_schemathesis(url, folder):
+    """Requests made up from the OpenAPI document, a few seconds for each of its operations and always the same."""
+    config = os.path.join(os.path.dirname(os.path.abspath(__file__)), "schemathesis.toml")
+    command = [sys.executable, "-m", "schemathesis.cli", "--config-file", config, "run", url + "/v1/openapi.json"]
+    limits = ["--max-examples", EXAMPLES, "--seed", "1", "--workers", "2", "--generation-database", "none", "--no-color"]
+    found = subprocess.run(command + limits + ["--continue-on-failure"], capture_output=True, text=True, cwd=folder)
+    if found.returncode != 0:
+        print(found.stdout[-20_000:], found.stderr[-2000:])
+    yield check("schemathesis", found.returncode == 0, found.stdout.strip().splitlines()[-1:])
+
+
+EXAMPLES = os.environ.get("SCHEMATHESIS_EXAMPLES", "10")
+
+
+def main(binary, folder):
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     expected = subprocess.run([binary, "translate", "--from", "de", TEXT], capture_output=True, text=True, check=True).stdout.strip()
@@ -110,7 +157,9 @@ def main(binary):
                 break
             except OSError:
                 time.sleep(0.05)
-        results = list(ask_all(url, expected))
+        results = []
+        for clients in (ask_all(url, expected), ask_npm(url, expected, folder), ask_curl(url), ask_schemathesis(url, folder)):
+            results += clients
     finally:
         server.send_signal(signal.SIGTERM)
         code = server.wait(timeout=60)
@@ -119,4 +168,4 @@ def main(binary):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

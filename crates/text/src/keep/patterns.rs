@@ -83,7 +83,14 @@ impl Kind {
 }
 
 /// The kinds in the order in which they are tried at a place: the first that matches wins.
-static KINDS: [Kind; 21] = [
+static KINDS: [Kind; 22] = [
+    // Each stands for something that is not text, see `markup::Bare`.
+    kind(
+        "private",
+        r"[\u{F0000}-\u{FFFFD}\u{100000}-\u{10FFFD}]",
+        Before::Anything,
+        all,
+    ),
     kind("code", r"`[^`\n]+`", Before::Anything, all),
     kind("comment", r"<!--(?s:.)*?-->", Before::Anything, all),
     kind(

@@ -32,6 +32,15 @@ pub fn canonical(code: &str) -> String {
     }
 }
 
+/// As [`canonical`], with the region or script as it is given: `zh_Hant` for `cmn-Hant`, `pt_BR` for `por_BR`.
+pub fn normalized(code: &str) -> String {
+    let base = canonical(code);
+    match code.trim().split_once(['-', '_']) {
+        Some((_, rest)) if !rest.is_empty() => format!("{base}_{rest}"),
+        _ => base,
+    }
+}
+
 /// The English name of a language by any of its codes: `Portuguese` for `pt_BR`.
 pub fn name(code: &str) -> Option<&'static str> {
     entry(&canonical(code)).map(|(_, name)| *name)
@@ -61,6 +70,18 @@ mod tests {
         }
         for code in ["", "xx", "-", "_", "deutsch", "\u{0}"] {
             assert_eq!(name(code), None, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_normalized_code_keeps_region_and_script() {
+        for (code, expected) in [
+            ("cmn-Hant", "zh_Hant"),
+            ("por_BR", "pt_BR"),
+            (" FRA ", "fr"),
+            ("de_", "de"),
+        ] {
+            assert_eq!(normalized(code), expected);
         }
     }
 

@@ -7,6 +7,23 @@
 //! A reader of a format turns each block (a paragraph, a heading, a cell) into one [`Marked`] and remembers what the
 //! numbers of its tags stand for: `<b class="x">` and `</b>`, a run's properties in a DOCX file, two asterisks in
 //! Markdown. The translator moves the tags to the words that they belong to and knows none of these formats.
+//!
+//! - [`Bare`] takes the tags out of a text and puts them back into its translation, by links between [`units`];
+//!   `placement` decides where.
+//! - [`Page`] reads and writes HTML and XML, by `tokens`, `entities` and what `elements` are.
+
+mod bare;
+mod elements;
+mod entities;
+mod page;
+mod placement;
+mod tokens;
+mod units;
+
+pub use bare::{Bare, Restored};
+pub use elements::{Outline, Syntax, XmlTags};
+pub use page::Page;
+pub use units::{units, units_of_tokens};
 
 /// A piece of text with inline markup.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -4,7 +4,7 @@
 //! [`super::subword_nmt`] joins characters; [`super::imported`] is the file of both.
 
 use super::vocabulary::Vocabulary;
-use super::word_ids::WordCounter;
+use super::word_ids::{Reached, WordCounter};
 use crate::special::{BOS, EOS, PAD};
 
 /// A vocabulary of characters. Longer tokens never come from text, but are shown when a model predicts them.
@@ -31,13 +31,13 @@ impl Characters {
         ids.iter().map(|id| self.shown(*id)).collect()
     }
 
-    pub(super) fn word_ids(&self, ids: &[u32]) -> Vec<usize> {
+    pub(super) fn reached(&self, ids: &[u32]) -> Vec<Reached> {
         let mut counter = WordCounter::default();
-        let word_id = |id: &u32| {
+        let reached = |id: &u32| {
             counter.push(self.shown(*id).chars());
-            counter.last_word()
+            counter.reached()
         };
-        ids.iter().map(word_id).collect()
+        ids.iter().map(reached).collect()
     }
 
     pub(super) fn vocabulary(&self) -> &Vocabulary {
@@ -69,7 +69,9 @@ mod tests {
             characters.decode(&[BOS, 4, 5, 6, 7, UNK, 99, EOS]),
             "a ɹ<long><unk><unk>"
         );
-        assert_eq!(characters.word_ids(&[4, 5, 6, EOS]), [0, 0, 1, 1]);
+        let reached = characters.reached(&[4, 5, 6, EOS]);
+        let reached: Vec<_> = reached.iter().map(|end| (end.word, end.chars)).collect();
+        assert_eq!(reached, [(0, 1), (0, 1), (1, 2), (1, 2)]);
     }
 
     #[test]

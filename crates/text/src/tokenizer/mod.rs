@@ -33,6 +33,7 @@ use crate::error::{Result, TextError};
 use characters::Characters;
 use subword::SubwordTokenizer;
 use subword_nmt::SubwordNmt;
+use word_ids::Reached;
 use words::WordTokenizer;
 
 /// All that [`Tokenizer::file_extension`] gives.
@@ -203,12 +204,21 @@ impl Tokenizer {
     /// 0. Words are what white space separates; an id that only adds white space belongs to the word
     /// before it.
     pub fn word_ids(&self, ids: &[u32]) -> Vec<usize> {
+        self.reached(ids).iter().map(|end| end.word).collect()
+    }
+
+    /// For each id how many characters of [`Tokenizer::decode`]'s text end with it, not counting white space.
+    pub fn char_ends(&self, ids: &[u32]) -> Vec<usize> {
+        self.reached(ids).iter().map(|end| end.chars).collect()
+    }
+
+    fn reached(&self, ids: &[u32]) -> Vec<Reached> {
         match &self.0 {
-            Inner::Words(words) => words.word_ids(ids),
-            Inner::Subword(subword) => subword.word_ids(ids),
-            Inner::SentencePiece(model) => model.word_ids(ids),
-            Inner::SubwordNmt(model) => model.word_ids(ids),
-            Inner::Characters(model) => model.word_ids(ids),
+            Inner::Words(words) => words.reached(ids),
+            Inner::Subword(subword) => subword.reached(ids),
+            Inner::SentencePiece(model) => model.reached(ids),
+            Inner::SubwordNmt(model) => model.reached(ids),
+            Inner::Characters(model) => model.reached(ids),
         }
     }
 

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use super::vocabulary::Vocabulary;
-use super::word_ids::WordCounter;
+use super::word_ids::{Reached, WordCounter};
 use crate::special::{BOS, EOS, PAD};
 
 /// What a token that does not end its word ends in.
@@ -139,13 +139,13 @@ impl SubwordNmt {
         text
     }
 
-    pub(super) fn word_ids(&self, ids: &[u32]) -> Vec<usize> {
+    pub(super) fn reached(&self, ids: &[u32]) -> Vec<Reached> {
         let mut counter = WordCounter::default();
-        let word_id = |id: &u32| {
+        let reached = |id: &u32| {
             counter.push(self.shown(*id).iter().flat_map(|part| part.chars()));
-            counter.last_word()
+            counter.reached()
         };
-        ids.iter().map(word_id).collect()
+        ids.iter().map(reached).collect()
     }
 
     pub(super) fn codes(&self) -> &str {

@@ -14,7 +14,7 @@ use super::lowercased;
 use super::options::{TokenizerKind, TokenizerOptions};
 use super::spacing::{Spacing, joined};
 use super::vocabulary::Vocabulary;
-use super::word_ids::WordCounter;
+use super::word_ids::{Reached, WordCounter};
 use crate::error::{Result, TextError};
 use crate::special::{BOS, EOS, PAD};
 
@@ -142,18 +142,18 @@ impl WordTokenizer {
         }
     }
 
-    pub(super) fn word_ids(&self, ids: &[u32]) -> Vec<usize> {
+    pub(super) fn reached(&self, ids: &[u32]) -> Vec<Reached> {
         let (mut counter, mut spacing) = (WordCounter::default(), Spacing::default());
-        let word_id = |id: &u32| {
+        let reached = |id: &u32| {
             if let Some(token) = self.shown(*id) {
                 if self.cut != Cut::UnicodeWords || spacing.space_before(token) {
                     counter.push([' ']);
                 }
                 counter.push(token.chars());
             }
-            counter.last_word()
+            counter.reached()
         };
-        ids.iter().map(word_id).collect()
+        ids.iter().map(reached).collect()
     }
 
     /// What an id adds to a text, if anything.

@@ -270,8 +270,8 @@ impl std::fmt::Display for Report {
     }
 }
 
-/// A user with a wrong `data.dir` should hear so once, not once per file.
-fn refuse_missing_files(recipe: &Recipe) -> Result<()> {
+/// Whether all files of the recipe are there: a user with a wrong `data.dir` should hear so once, not once per file.
+pub fn refuse_missing_files(recipe: &Recipe) -> Result<()> {
     let data = &recipe.data;
     let mut missing: Vec<PathBuf> = data
         .lists()

@@ -1,25 +1,21 @@
 //! Held-out text: sentences of test sets, which training must not see (`data.held_out`).
 //!
-//! A score on sentences that were learned says nothing, and large corpora hold many of them by accident. Lines
-//! are compared by their letters and digits in lower case, so that another punctuation or spelling of spaces
-//! hides nothing. Neighbor: [`crate::data::corpus`] leaves such pairs out.
-
-use std::collections::HashSet;
+//! What makes two lines the same is decided in [`attentive_text::quality::held_out`], for `doctor` and `data clean`
+//! too. Neighbor: [`crate::data::corpus`] leaves such pairs out.
 
 use attentive_text::parallel::ParallelCorpus;
+use attentive_text::quality::held_out::HeldOut as Sentences;
 
 /// Sentences that must not be learned.
 #[derive(Debug, Clone, Default)]
 pub struct HeldOut {
-    /// Their letters and digits, hashed: a test set of any size takes little memory.
-    sentences: HashSet<blake3::Hash>,
+    sentences: Sentences,
 }
 
 impl HeldOut {
     /// Holds these lines out.
     pub fn add(&mut self, lines: &[String]) {
-        self.sentences
-            .extend(lines.iter().filter_map(|line| key(line)));
+        lines.iter().for_each(|line| self.sentences.add(line));
     }
 
     /// Removes the pairs of which a side is held out; returns how many they were.
@@ -28,24 +24,12 @@ impl HeldOut {
             return 0;
         }
         let before = corpus.len();
+        let holds = |line: &str| self.sentences.holds(line);
         let pairs = corpus.src.drain(..).zip(corpus.tgt.drain(..));
-        let (src, tgt) = pairs
-            .filter(|(src, tgt)| !self.holds(src) && !self.holds(tgt))
-            .unzip();
+        let (src, tgt) = pairs.filter(|(src, tgt)| !holds(src) && !holds(tgt)).unzip();
         (corpus.src, corpus.tgt) = (src, tgt);
         before - corpus.len()
     }
-
-    fn holds(&self, line: &str) -> bool {
-        key(line).is_some_and(|key| self.sentences.contains(&key))
-    }
-}
-
-/// The letters and digits of a line, hashed; nothing if it has none.
-fn key(line: &str) -> Option<blake3::Hash> {
-    let letters = line.chars().filter(|character| character.is_alphanumeric());
-    let letters: String = letters.flat_map(char::to_lowercase).collect();
-    (!letters.is_empty()).then(|| blake3::hash(letters.as_bytes()))
 }
 
 #[cfg(test)]

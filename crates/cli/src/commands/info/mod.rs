@@ -70,7 +70,7 @@ impl Description {
         let model = choice.open()?;
         let card = match &choice {
             Choice::BuiltIn(built_in) => Some(built_in.card()),
-            Choice::Directory(_) | Choice::Pulled(_) => None,
+            Choice::Directory(_) | Choice::Pulled(_) | Choice::Into(..) => None,
         };
         Ok(Self {
             weights_bytes: model.weights_bytes()?,

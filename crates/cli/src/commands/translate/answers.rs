@@ -112,13 +112,16 @@ mod tests {
                 finished: Finish::LengthLimit,
                 tokens: None,
                 alignment: alignment.clone(),
+                unit_alignment: None,
                 pivot: None,
             }],
             tokens: None,
             alignment,
+            unit_alignment: None,
             pivot: None,
             truncated: None,
             unknown: 1,
+            missing_terms: Vec::new(),
             repetition_blocked: false,
         };
         let mut output = Vec::new();

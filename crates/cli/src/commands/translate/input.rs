@@ -1,6 +1,8 @@
 //! The lines to translate: sentences on the command line, a file, or standard input; and what their
 //! translations must start with.
 //!
+//! Lines of a document that are one paragraph can be joined ([`Input::paragraphs`]): a text that someone broke at a width.
+//!
 //! The first lines can be looked at before they are read ([`Input::look_ahead`]), to find out their language.
 //!
 //! Lines typed on a terminal are answered one by one. Everything else is read in windows: large enough that lines
@@ -12,10 +14,11 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use attentive_runtime::translator::WithPrefix;
+use attentive_runtime::translator::{Line, WithPrefix};
 use attentive_text::TextError;
 use attentive_text::lines::LineReader;
-use clap::Args;
+use attentive_text::wrapped::{Layout, Paragraphs, Wrapping};
+use clap::{Args, ValueEnum};
 
 use crate::terminal::Terminal;
 
@@ -31,12 +34,46 @@ pub struct InputArgs {
     /// Answer each line as soon as it comes, for a pipe that waits for the answer
     #[arg(long)]
     unbuffered: bool,
+    /// Lines that are one paragraph, broken at a width: auto joins them in .txt files and in sentences with line breaks,
+    /// where a paragraph looks like that; join joins all lines up to a blank one; lines joins none. Translations are
+    /// broken at the same width. Lines that are translated as they stand (--whole-lines) are never joined
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Wrapped::Auto)]
+    pub wrapped: Wrapped,
     /// What every translation must start with, in whole words
     #[arg(long, value_name = "TEXT", conflicts_with = "prefix_file")]
     prefix: Option<String>,
     /// What each translation must start with: line N of this file is for line N of the input
     #[arg(long, value_name = "FILE")]
     prefix_file: Option<PathBuf>,
+}
+
+/// Which lines are joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Wrapped {
+    /// Those of a document that look as if they were broken at a width
+    Auto,
+    /// All up to a blank line
+    Join,
+    /// None
+    Lines,
+}
+
+/// A line, or several that were joined.
+pub struct Unit {
+    pub text: String,
+    prefix: String,
+    /// How it was laid out, if it was several lines.
+    pub layout: Option<Layout>,
+}
+
+impl Line for Unit {
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn prefix(&self) -> &str {
+        &self.prefix
+    }
 }
 
 /// The lines, one at a time.
@@ -50,6 +87,8 @@ pub struct Input {
     pub pace: Pace,
     /// How many bytes all lines have together, if that is known.
     pub bytes: Option<u64>,
+    /// Whether it is a text for people to read, as far as one can tell: a .txt file, or a sentence with line breaks.
+    pub is_document: bool,
 }
 
 /// When lines are answered.
@@ -76,7 +115,9 @@ impl InputArgs {
             None => Prefixes::All(self.prefix.clone().unwrap_or_default()),
         };
         if !self.sentences.is_empty() {
-            return Ok(Input::new(sentences(&self.sentences), prefixes));
+            let mut input = Input::new(sentences(&self.sentences), prefixes);
+            input.is_document = self.sentences.iter().any(|text| text.contains('\n'));
+            return Ok(input);
         }
         let path = self.input.as_deref().unwrap_or(Path::new("-"));
         let interactive = path == Path::new("-") && io::stdin().is_terminal();
@@ -90,10 +131,48 @@ impl InputArgs {
         }
         let mut input = Input::new(LineReader::open(path)?, prefixes);
         input.bytes = plain_size(path);
+        input.is_document = path
+            .extension()
+            .is_some_and(|end| end.eq_ignore_ascii_case("txt"));
         if self.unbuffered {
             input.pace = Pace::Line;
         }
         Ok(input)
+    }
+}
+
+impl InputArgs {
+    /// Whether the sentences are on the command line.
+    pub fn is_given(&self) -> bool {
+        !self.sentences.is_empty()
+    }
+
+    /// Everything at once, for formats in which a line means nothing: each sentence, or the whole file.
+    pub fn read_whole(&self) -> anyhow::Result<Vec<String>> {
+        if self.prefix.is_some() || self.prefix_file.is_some() {
+            bail!(
+                "--prefix and --prefix-file belong to lines: leave them out with --format html and xml"
+            );
+        }
+        if !self.sentences.is_empty() {
+            return Ok(self.sentences.clone());
+        }
+        let mut text = Vec::new();
+        match self.input.as_deref().filter(|path| *path != Path::new("-")) {
+            None => io::stdin().read_to_end(&mut text).map_err(unreadable)?,
+            Some(path) => {
+                let unreadable = |source| TextError::Open {
+                    path: path.to_owned(),
+                    source,
+                };
+                let file = File::open(path).map_err(unreadable);
+                file?.read_to_end(&mut text).map_err(unreadable)?
+            }
+        };
+        String::from_utf8(text).map(|text| vec![text]).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            anyhow::anyhow!("the text is not UTF-8 (at byte {at}); convert it first, with `iconv -t UTF-8` for example")
+        })
     }
 }
 
@@ -110,6 +189,7 @@ impl Input {
             read: 0,
             pace: Pace::Window,
             bytes: None,
+            is_document: false,
         }
     }
 
@@ -134,6 +214,33 @@ impl Input {
             }
         }
         text
+    }
+}
+
+impl Input {
+    /// The lines, joined to paragraphs. Where each line has a prefix of its own, none are joined.
+    pub fn paragraphs(self, wrapping: Wrapping) -> Box<dyn Iterator<Item = anyhow::Result<Unit>>> {
+        match (&self.prefixes, wrapping) {
+            (Prefixes::All(prefix), Wrapping::Detect | Wrapping::Join) => {
+                let prefix = prefix.clone();
+                let lines = self.map(|line| line.map(|line| line.text));
+                let unit = move |one: anyhow::Result<attentive_text::wrapped::Paragraph>| {
+                    one.map(|one| Unit {
+                        text: one.text,
+                        prefix: prefix.clone(),
+                        layout: one.layout,
+                    })
+                };
+                Box::new(Paragraphs::new(lines, wrapping).map(unit))
+            }
+            _ => Box::new(self.map(|line| {
+                line.map(|WithPrefix { text, prefix }| Unit {
+                    text,
+                    prefix,
+                    layout: None,
+                })
+            })),
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod answers;
 mod input;
+mod markup;
 mod progress;
 
 use std::io::Write;
@@ -15,8 +16,10 @@ use std::sync::Arc;
 use attentive_hub::StoredModel;
 use attentive_hub::route::Route;
 use attentive_model::{ModelDir, Shortlist};
-use attentive_runtime::translator::{Chain, Translation, TranslatorOptions, WithPrefix};
+use attentive_runtime::translator::{Chain, Lines, Translation, TranslatorOptions};
+use attentive_text::Glossary;
 use attentive_text::lines::is_blank;
+use attentive_text::wrapped::{Layout, Wrapping};
 use clap::Args;
 
 use crate::arguments::{DeviceArg, positive};
@@ -29,8 +32,9 @@ use crate::model::{self, Choice, named_usage, only_for_the_cpu};
 use crate::network::LoadedModel;
 use crate::output::Output;
 use crate::terminal::Terminal;
+use crate::wording::plural;
 use answers::Form;
-use input::{Input, InputArgs, Pace};
+use input::{Input, InputArgs, Pace, Unit, Wrapped};
 use progress::Progress;
 
 /// Arguments of `translate`.
@@ -47,6 +51,10 @@ pub struct TranslateArgs {
     input: InputArgs,
     #[command(flatten)]
     lines: LinesArgs,
+    /// How the text is written: in html and xml the text between the tags is translated, and everything else comes back
+    /// as it is
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = markup::TextFormat::Text)]
+    format: markup::TextFormat,
     /// Where to write [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -62,6 +70,13 @@ pub struct TranslateArgs {
     /// One JSON object for each line
     #[arg(long)]
     json: bool,
+    /// Terms that must be translated in a certain way: a file with a source term, a tab and a target term in each line, and
+    /// after another tab options (case, exact); or with commas, if its name ends in .csv
+    #[arg(long, value_name = "FILE", conflicts_with = "sample")]
+    glossary: Option<PathBuf>,
+    /// What was read from that file.
+    #[arg(skip)]
+    terms: Option<Arc<Glossary>>,
     /// A smaller model with the same tokenizers that proposes tokens, which the model verifies: the same
     /// translations sooner, where lines are translated one at a time; needs --beam 1
     #[arg(long, value_name = "MODEL", conflicts_with = "sample")]
@@ -82,6 +97,7 @@ Examples:
   attentive translate \"Guten Morgen, wie geht es dir?\"
   attentive translate \"How are you? See https://example.org :-)\" \"ALL GOOD!\"
   attentive translate --to de -i letter.txt -o brief.txt
+  attentive translate --format html -i page.html -o seite.html
   attentive translate --from fr --to en \"Où est la gare ?\"    (after `attentive pull fr-en`)
   attentive translate --model runs/multi30k \"Ein Hund rennt.\" \"Zwei Katzen schlafen.\"
   attentive translate --model runs/multi30k -i test.de -o test.en --beam 8
@@ -89,6 +105,7 @@ Examples:
   attentive translate --model multi30k-int8 --prefix \"A dog\" --alignments \"Ein Hund rennt.\"
   attentive translate --model multi30k-int8 --shortlist multi30k.shortlist -i test.de -o test.en
   attentive translate --model multi30k-int8 --draft tiny-int8 --beam 1 \"Ein Hund rennt.\"
+  attentive translate --glossary terms.tsv -i letter.txt -o brief.txt
   attentive translate --sample --temperature 0.8 --alternatives 3 \"Hallo, alle zusammen!\"
 
 Without --model, German becomes English and English becomes German: the language is found out once,
@@ -97,14 +114,27 @@ Models that were pulled add their languages; --from and --to choose. Where no mo
 two are chained through English; the score is then the sum of both, and --json has the text between as \"pivot\".
 
 Every line gives one line (with --alternatives up to N lines), in the same order; an empty line
-stays empty. Files of any size are translated in constant memory. Lines are counted from 1, words
+stays empty. The exception are paragraphs of a .txt file that were broken at a width (see --wrapped). Files of any size are translated in constant memory. Lines are counted from 1, words
 from 0. Scores are log-probabilities divided by length^alpha: nearer to 0 is better. The score of
-several sentences in a line is their mean.";
+several sentences in a line is their mean.
+
+With --glossary, terms are found in the source by words, also with common endings (Hund, Hunde), and the translation
+contains their targets where the model places them. \"a | b\" as the target allows either. What a translation lacks all
+the same is told.";
 
 /// Translates.
-pub fn run(args: TranslateArgs, terminal: &Terminal) -> anyhow::Result<()> {
+pub fn run(mut args: TranslateArgs, terminal: &Terminal) -> anyhow::Result<()> {
     without_huge_pages();
+    if let Some(path) = &args.glossary {
+        let glossary = Glossary::open(path)?;
+        let left_out = glossary.left_out().iter();
+        left_out.for_each(|message| terminal.warn(message));
+        args.terms = Some(Arc::new(glossary));
+    }
     let asked = args.direction.asked(args.model.as_deref(), terminal)?;
+    if let Some(syntax) = args.format.syntax() {
+        return markup::run(&args, &syntax, asked, terminal);
+    }
     let mut input = args.input.open(terminal)?;
     let window = match input.pace {
         Pace::Line => 1,
@@ -119,6 +149,7 @@ pub fn run(args: TranslateArgs, terminal: &Terminal) -> anyhow::Result<()> {
         Route::Direct(choice) => args.with_one_model(&choice, window, input, answers),
         Route::ThroughEnglish(first, second) => {
             let chain = args.chain(&first, &second, window)?;
+            let input = args.paragraphs(args.lines.of(&second), input)?;
             answers.to(|answer| chain.translate_stream(input, answer))
         }
     }
@@ -134,7 +165,20 @@ impl TranslateArgs {
     ) -> anyhow::Result<()> {
         let (device, compute) = (self.device.device.as_str(), self.decoding.compute);
         let directory = choice.open()?;
+        let targets = &directory.generation.target_languages;
+        if !targets.is_empty() {
+            let names: Vec<&str> = targets.keys().map(String::as_str).collect();
+            let (example, names) = (names[0], names.join(", "));
+            answers.say(|terminal| {
+                terminal.warn(format_args!(
+                    "{} writes several languages ({names}): choose one with --to, or begin each line with \
+                     >>{example}<<",
+                    choice.name()
+                ));
+            });
+        }
         let options = self.options(choice, &directory, window)?;
+        let input = self.paragraphs(options.lines, input)?;
         match choice {
             _ if device == "cpu" => {
                 let mut translator = model::translator(directory, compute, options)?;
@@ -149,6 +193,7 @@ impl TranslateArgs {
             }
             _ if self.draft.is_some() => Err(only_for_the_cpu("drafts are")),
             Choice::BuiltIn(_) => Err(only_for_the_cpu("built-in models are")),
+            Choice::Into(..) => Err(only_for_the_cpu("--model with --to is")),
             _ if self.alignments || compute != ComputeKind::Auto => {
                 Err(only_for_the_cpu("--alignments and --compute are"))
             }
@@ -160,6 +205,30 @@ impl TranslateArgs {
             #[cfg(not(feature = "training"))]
             _ => Err(only_for_the_cpu("this build is")),
         }
+    }
+
+    /// The lines, joined where they are one paragraph.
+    fn paragraphs(
+        &self,
+        lines: Lines,
+        input: Input,
+    ) -> anyhow::Result<Box<dyn Iterator<Item = anyhow::Result<Unit>>>> {
+        // Where an answer is more than a text, it belongs to a line.
+        let text_only = self.form() == Form::Plain && !self.alignments;
+        let wrapping = match (self.input.wrapped, lines) {
+            (Wrapped::Join, Lines::Whole) => {
+                let problem = "--wrapped join is for text, but lines are translated as they stand here: use --sentences";
+                return Err(Ending::Usage(problem.to_owned()).into());
+            }
+            (Wrapped::Join, Lines::RawText) => Wrapping::Join,
+            (Wrapped::Auto, Lines::RawText)
+                if input.is_document && text_only && input.pace == Pace::Window =>
+            {
+                Wrapping::Detect
+            }
+            _ => Wrapping::Lines,
+        };
+        Ok(input.paragraphs(wrapping))
     }
 
     /// Two models, one after the other.
@@ -197,6 +266,8 @@ struct Answers<'a> {
     /// After so many lines, whoever reads a pipe should get what is done.
     window: usize,
     line: usize,
+    /// Paragraphs whose lines were joined.
+    joined: usize,
     progress: Progress,
     notices: Notices,
     terminal: &'a Terminal,
@@ -216,6 +287,7 @@ impl<'a> Answers<'a> {
             output,
             window,
             line: 0,
+            joined: 0,
             notices: Notices::default(),
             terminal,
         })
@@ -243,12 +315,21 @@ impl<'a> Answers<'a> {
     fn to(
         mut self,
         translate: impl FnOnce(
-            &mut dyn FnMut(WithPrefix, Translation) -> anyhow::Result<()>,
+            &mut dyn FnMut(Unit, Translation) -> anyhow::Result<()>,
         ) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        translate(&mut |source, translation| self.add(&source.text, &translation))?;
+        translate(&mut |source, translation| match &source.layout {
+            Some(layout) => self.add_paragraph(&source.text, layout, &translation),
+            None => self.add(&source.text, &translation),
+        })?;
         self.progress.finish();
         self.output.finish()?;
+        if self.joined > 0 {
+            let paragraphs = plural(self.joined, "paragraph was", "paragraphs were");
+            self.terminal.note(format!(
+                "{paragraphs} joined before translating, and broken at the same width again (--wrapped lines: each line for itself)"
+            ));
+        }
         self.notices.tell(self.terminal);
         Ok(())
     }
@@ -256,6 +337,23 @@ impl<'a> Answers<'a> {
     /// Says something between the answers.
     fn say(&self, say: impl FnOnce(&Terminal)) {
         self.progress.suspend(|| say(self.terminal));
+    }
+
+    /// Answers several lines that were joined.
+    fn add_paragraph(
+        &mut self,
+        source: &str,
+        layout: &Layout,
+        translation: &Translation,
+    ) -> anyhow::Result<()> {
+        if let Some(warning) = self.notices.add(self.line + 1, translation) {
+            self.say(|terminal| terminal.warn(warning));
+        }
+        self.line += layout.lines;
+        self.joined += 1;
+        writeln!(self.output, "{}", layout.wrap(&translation.text))?;
+        self.progress.add(source);
+        Ok(())
     }
 
     /// Answers the next line.
@@ -291,6 +389,8 @@ impl TranslateArgs {
         options.window = window;
         options.lines = self.lines.of(choice);
         options.source_language = choice.source_language().or(options.source_language);
+        options.target_language = choice.target_language().or(options.target_language);
+        options.glossary = self.terms.clone();
         Ok(options)
     }
 

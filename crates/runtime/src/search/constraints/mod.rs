@@ -1,11 +1,13 @@
 //! Constraints: rules that look at the tokens so far and change the scores of the next one.
 //!
 //! [`Constraints`] are all rules for one sentence. A search applies them to each row of log-probabilities
-//! before it picks tokens, and knows nothing else about them; so a new rule touches no search.
+//! before it picks tokens, and knows nothing else about them; so a new rule touches no search. (Required [`Terms`] are
+//! more than a rule: they also decide which hypotheses share a beam, see `banks`.)
 
 mod ngrams;
 mod prefix;
 mod suppressed;
+mod terms;
 
 use std::fmt::Debug;
 
@@ -13,6 +15,7 @@ use attentive_model::generation::{AtLimit, EarlyEnd};
 use attentive_text::special::EOS;
 
 pub use ngrams::NoRepeatedNgrams;
+pub use terms::{Term, Terms};
 
 use super::{LengthLimit, Request, SearchOptions};
 
@@ -40,12 +43,23 @@ impl<'a> Constraints<'a> {
     /// The most tokens that the target may have, `</s>` included.
     pub fn max_length(&self) -> usize {
         let limit: LengthLimit = self.request.max_length.unwrap_or(self.options.max_length);
-        limit.tokens_after(self.request.prefix.len(), self.request.source.len())
+        let terms = self.request.terms.as_ref().map_or(0, |terms| terms.total());
+        let given = self.request.prefix.len().saturating_add(terms);
+        limit.tokens_after(given, self.request.source.len())
+    }
+
+    /// The terms that the target must contain, unless it cannot because of its length limit.
+    pub fn terms(&self) -> Option<&'a Terms> {
+        let terms = self.request.terms.as_deref()?;
+        let needed = self.request.prefix.len().saturating_add(terms.total());
+        (!terms.is_empty() && needed < self.max_length()).then_some(terms)
     }
 
     /// Whether [`Constraints::apply`] looks at the tokens, and not only at their number.
     pub fn need_tokens(&self) -> bool {
-        self.options.no_repeat_ngram.is_some() || !self.request.constraints.is_empty()
+        self.options.no_repeat_ngram.is_some()
+            || !self.request.constraints.is_empty()
+            || self.request.terms.is_some()
     }
 
     /// Applies the rules for the token after `length` others. `tokens` are these, if they are needed.
@@ -60,6 +74,8 @@ impl<'a> Constraints<'a> {
         if self.options.at_limit == AtLimit::ForceEnd && length + 1 >= self.max_length() {
             return prefix::force_free(EOS, log_probs);
         }
+        let outlook = self.terms().map(|terms| terms.outlook(tokens));
+        let nearer = outlook.as_ref().map(|outlook| outlook.nearer(log_probs));
         if length < self.options.min_length && self.options.early_end == EarlyEnd::LeftOut {
             suppressed::leave_out_end(log_probs);
         }
@@ -72,6 +88,10 @@ impl<'a> Constraints<'a> {
         }
         for constraint in &self.request.constraints {
             constraint.apply(tokens, log_probs);
+        }
+        // Whoever requires a term wants it more than any other rule.
+        if let (Some(outlook), Some(nearer)) = (outlook, nearer) {
+            outlook.apply(&nearer, log_probs);
         }
     }
 }

@@ -20,7 +20,7 @@ use std::path::Path;
 
 use super::trie::Trie;
 use super::vocabulary::Vocabulary;
-use super::word_ids::WordCounter;
+use super::word_ids::{Reached, WordCounter};
 use crate::error::{Result, TextError};
 use bpe::Bpe;
 use model_file::{Algorithm, ModelFile, PieceKind};
@@ -153,25 +153,27 @@ impl SentencePiece {
         }
     }
 
-    pub(super) fn word_ids(&self, ids: &[u32]) -> Vec<usize> {
+    pub(super) fn reached(&self, ids: &[u32]) -> Vec<Reached> {
         // A denormalizer may change any text once more is known; hardly a file has one.
         if self.denormalizer.is_some() {
-            let words = |end| self.decode(&ids[..end]).split_whitespace().count();
-            return (1..=ids.len())
-                .map(|end| words(end).saturating_sub(1))
-                .collect();
+            let reached = |end| {
+                let mut counter = WordCounter::default();
+                counter.push(self.decode(&ids[..end]).chars());
+                counter.reached()
+            };
+            return (1..=ids.len()).map(reached).collect();
         }
         let mut counter = WordCounter::default();
-        let mut word_ids = Vec::with_capacity(ids.len());
+        let mut reached = Vec::with_capacity(ids.len());
         self.each_surface(ids, |surface| {
             match surface {
                 Surface::Byte(byte) => counter.push_bytes(&[byte]),
                 Surface::Unknown => counter.push(self.unknown_surface.chars()),
                 Surface::Piece(piece) => counter.push(piece.chars().map(spaced)),
             }
-            word_ids.push(counter.last_word());
+            reached.push(counter.reached());
         });
-        word_ids
+        reached
     }
 
     /// What each id adds to the text.

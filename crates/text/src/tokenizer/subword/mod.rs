@@ -26,7 +26,7 @@ use tokenizers::pre_tokenizers::PreTokenizerWrapper;
 use super::lowercased;
 use super::options::{TokenizerKind, TokenizerOptions};
 use super::vocabulary::Vocabulary;
-use super::word_ids::WordCounter;
+use super::word_ids::{Reached, WordCounter};
 use crate::error::{Result, TextError};
 use crate::special::{BOS, EOS, PAD, SPECIALS, UNK};
 use bytes::{ALPHABET, bytes_of, pre_tokens, spell_into};
@@ -167,13 +167,13 @@ impl SubwordTokenizer {
         text.strip_prefix(' ').unwrap_or(&text).to_owned()
     }
 
-    pub(super) fn word_ids(&self, ids: &[u32]) -> Vec<usize> {
+    pub(super) fn reached(&self, ids: &[u32]) -> Vec<Reached> {
         let mut counter = WordCounter::default();
-        let word_id = |id: &u32| {
+        let reached = |id: &u32| {
             counter.push_bytes(self.bytes_of_id(*id));
-            counter.last_word()
+            counter.reached()
         };
-        ids.iter().map(word_id).collect()
+        ids.iter().map(reached).collect()
     }
 
     /// How people see an id: `▁` for a space, `<0xE2>` for bytes that are no character.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use attentive_train::data::synthetic;
 use attentive_train::recipe::{Synthetic, SyntheticTask};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 
 use crate::arguments::positive;
 use crate::exit::Ending;
@@ -14,23 +14,10 @@ use crate::output::Output;
 use crate::terminal::Terminal;
 use crate::wording::count;
 
-/// Arguments of `data`.
+/// Arguments of `data synthetic`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct DataArgs {
-    #[command(subcommand)]
-    command: DataCommand,
-}
-
-#[derive(Debug, Subcommand)]
-enum DataCommand {
-    /// Generate a synthetic corpus: random words to copy or to reverse
-    Synthetic(SyntheticArgs),
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-struct SyntheticArgs {
+pub struct SyntheticArgs {
     /// What the target side is: the same words, or the words from last to first
     task: Task,
     /// Number of lines
@@ -65,8 +52,7 @@ Example:
 writes data/reverse.src and data/reverse.tgt.";
 
 /// Makes the data.
-pub fn run(args: DataArgs, terminal: &Terminal) -> anyhow::Result<()> {
-    let DataCommand::Synthetic(args) = args.command;
+pub fn run(args: &SyntheticArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let settings = args.settings()?;
     let (src_path, tgt_path) = (with_end(&args.out, ".src")?, with_end(&args.out, ".tgt")?);
     let mut src = Output::open(Some(&src_path))?;
@@ -137,16 +123,15 @@ mod tests {
     #[derive(Parser)]
     struct Command {
         #[command(flatten)]
-        data: DataArgs,
+        synthetic: SyntheticArgs,
     }
 
     /// Whoever follows the README gives a model of reverse.toml the lines of this command.
     #[test]
     fn the_lines_are_like_those_that_the_reversal_recipe_trains_on() {
-        let arguments = ["data", "synthetic", "reverse", "--out", "x"];
-        let DataCommand::Synthetic(args) = Command::parse_from(arguments).data.command;
+        let args = Command::parse_from(["synthetic", "reverse", "--out", "x"]).synthetic;
         let made = args.settings().unwrap();
-        let text = include_str!("../../../../recipes/reverse.toml");
+        let text = include_str!("../../../../../recipes/reverse.toml");
         let recipe = Recipe::from_toml_str("reverse.toml", text, &[]).unwrap();
         let trained = recipe.data.synthetic.unwrap();
         let kind = |task: &Synthetic| (task.symbols, task.min_length, task.max_length);
