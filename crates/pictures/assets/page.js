@@ -415,6 +415,8 @@ $("target-text").textContent = data.target;
 $("model").textContent = data.model;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
-document.documentElement.dataset.theme = dark.matches ? "dark" : "light";
+// A page that shows this one in a frame says by the frame's name whether it is dark there.
+const framed = /^explorer-(light|dark)$/.exec(window.name);
+document.documentElement.dataset.theme = framed ? framed[1] : dark.matches ? "dark" : "light";
 controls();
 draw();

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use attentive_model::ModelDir;
 use attentive_pictures::from_model::Target;
@@ -30,6 +31,7 @@ pub(super) struct Checkpoints {
 #[derive(Debug)]
 struct Known {
     name: String,
+    written: Option<SystemTime>,
     attention: Attention,
 }
 
@@ -70,12 +72,20 @@ impl Checkpoints {
         for entry in entries.into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             // Its name is its last change: until then it is hidden, and the manifest is written last.
-            let complete = entry.path().join("manifest.json").is_file();
-            if let Some(position) = position(&name).filter(|_| complete) {
-                self.known.entry(position).or_insert(Known {
+            let manifest = fs::metadata(entry.path().join("manifest.json"));
+            let (Some(position), Ok(manifest)) = (position(&name), manifest) else {
+                continue;
+            };
+            let written = manifest.modified().ok();
+            // A run that was continued from an older checkpoint comes past the same steps again.
+            let known = self.known.get(&position);
+            if known.is_none_or(|known| known.written != written) {
+                let new = Known {
                     name,
+                    written,
                     attention: Attention::Unknown,
-                });
+                };
+                self.known.insert(position, new);
             }
         }
         let target = |link: &str| fs::read_link(self.folder.join(link)).ok();
@@ -205,6 +215,17 @@ mod tests {
         }
         let record = checkpoints.record("step-000010").expect("it was looked at");
         assert_eq!(record.target_text, "c b a");
+        // The same step once more, by a run that went back.
+        let manifest = fs::File::options()
+            .write(true)
+            .open(path("step-000010").join("manifest.json"));
+        let earlier = SystemTime::UNIX_EPOCH;
+        manifest.unwrap().set_modified(earlier).unwrap();
+        checkpoints.look();
+        assert!(checkpoints.record("step-000010").is_none());
+        for job in checkpoints.wanted(&sample()) {
+            checkpoints.keep(job.run());
+        }
         fs::remove_dir_all(path("step-000010")).unwrap();
         assert!(!checkpoints.look());
         assert!(checkpoints.record("step-000010").is_some());

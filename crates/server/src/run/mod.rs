@@ -121,8 +121,9 @@ pub async fn watch(app: Arc<App>) {
         let looking = Arc::clone(&app);
         let looked = tokio::task::spawn_blocking(move || {
             let Some(run) = &looking.run else { return };
-            // A model that was removed meanwhile is no harm: there is a newer one, which is seen next time.
-            if run.look() && looking.loaded().is_some() && looking.load().is_err() {
+            // A model that was removed meanwhile is no harm: there is a newer one, which is loaded next time; so is one that
+            // came while the first models were loaded.
+            if run.look() && (looking.loaded().is_none() || looking.load().is_err()) {
                 run.look_again();
             }
             run.inspect();

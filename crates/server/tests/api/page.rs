@@ -349,6 +349,7 @@ fn confidence_is_a_number_at_each_word_and_look_inside_shows_this_very_sentence(
     assert_accessible(&mut visit.browser, "confidence");
     keep(&mut visit.browser, "page-confidence");
     // The explorer shows the sentence of the word that has the focus.
+    visit.browser.click("#theme");
     visit.ask("document.querySelector('.w[data-word=\"1-2\"]').click()");
     visit
         .browser
@@ -377,6 +378,9 @@ fn confidence_is_a_number_at_each_word_and_look_inside_shows_this_very_sentence(
         Some(json!("null")),
         "the explorer has no rights of this page"
     );
+    let theme = "document.documentElement.dataset.theme";
+    let inside = visit.browser.ask_frame("/v1/attention", theme);
+    assert_eq!(inside, Some(json!("dark")), "it is as dark as the page");
     keep(&mut visit.browser, "page-inside");
     visit.browser.click("#inside-close");
     assert_eq!(
