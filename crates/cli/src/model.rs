@@ -91,6 +91,7 @@ impl Choice {
             Self::BuiltIn(model) => Some(model.to.code().to_owned()),
             Self::Directory(_) => None,
             Self::Pulled(model) => model.languages.clone().map(|(_, to)| to),
+            Self::Into(_, target) => Some(target.clone()),
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! `attentive-server` does it; here models are chosen and opened, and refused is what nobody should do by accident.
 
+use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::thread;
