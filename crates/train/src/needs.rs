@@ -144,6 +144,7 @@ fn of_trial(recipe: &Recipe, scratch: &Path) -> Recipe {
     (trial.training.max_steps, trial.training.max_minutes) = (0, 0.0);
     // R-Drop costs from the epoch on in which it begins, so the trial has it from the first.
     trial.training.r_drop_after = 0;
+    trial.validation.every_steps = 0;
     trial.checkpoints.every_steps = 0;
     trial.checkpoints.every_minutes = 0.0;
     trial.checkpoints.average_last = 0;
@@ -220,8 +221,11 @@ impl Needs {
         let kept = encoded.len() as f64 / sample.len().max(1) as f64;
         let per_epoch = pairs * kept * batches as f64 / encoded.len().max(1) as f64;
         let per_epoch = (per_epoch / training.accumulate as f64).max(1.0);
-        let schedule =
-            Schedule::new(&recipe.schedule, recipe.model.d_model).accumulating(training.accumulate);
+        let (src, tgt) = (&trial.tokenizers.src, &trial.tokenizers.tgt);
+        let d_model = recipe
+            .model_config(src.vocab_size(), tgt.vocab_size())
+            .d_model;
+        let schedule = Schedule::new(&recipe.schedule, d_model).accumulating(training.accumulate);
         let limit = (training.max_steps > 0).then_some(training.max_steps);
         let limit = limit.into_iter().chain(schedule.last_step()).min();
         let mut steps = per_epoch * training.epochs as f64;

@@ -51,7 +51,9 @@ pub fn text(diagnosis: &Diagnosis) -> anyhow::Result<()> {
                 writeln!(output, "    {}", colors.paint(Look::Dim, line))?;
             }
         }
-        writeln!(output, "  {}", finding.advice)?;
+        let own = finding.filter.filter(|filter| !filter.is_usual());
+        let own = own.map(|filter| format!("; the filter {filter} of `data clean` drops them"));
+        writeln!(output, "  {}{}", finding.advice, own.unwrap_or_default())?;
     }
     if let Some(command) = &diagnosis.clean {
         writeln!(output, "\nWhat to do:\n  {command}")?;
@@ -135,9 +137,10 @@ fn cut(text: &str) -> String {
     shown
 }
 
-/// The command that removes what is at least a warning, if a filter does.
+/// The command that removes what is at least a warning, if a filter does that is hardly ever wrong.
 pub fn clean_command(corpus: &Corpus, findings: &[Finding]) -> Option<String> {
-    let names: Vec<&str> = filters(findings).iter().map(Check::name).collect();
+    let usual = filters(findings).iter().filter(|check| check.is_usual());
+    let names: Vec<&str> = usual.map(Check::name).collect();
     if names.is_empty() {
         return None;
     }

@@ -325,6 +325,7 @@ fn available_memory() -> Option<u64> {
 
 /// Free bytes of the disk that this folder is on.
 #[cfg(unix)]
+#[allow(clippy::unnecessary_cast)] // Other systems have other types.
 fn free_disk() -> Option<u64> {
     // SAFETY: `statvfs` is plain numbers, which the system fills in; the path is a C string.
     unsafe {
