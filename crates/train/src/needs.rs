@@ -89,11 +89,24 @@ pub fn trial(
     let recipe = of_trial(recipe, scratch);
     let stop = AtomicBool::new(false);
     let out = scratch.join("run");
-    let mut watch = Watch { stop: &stop, observer, parameters: 0, began: None, last: None };
+    let mut watch = Watch {
+        stop: &stop,
+        observer,
+        parameters: 0,
+        began: None,
+        last: None,
+    };
     let before = memory::reset_peak();
-    let session = Session { recipe: &recipe, out: &out, device, stop: &stop };
+    let session = Session {
+        recipe: &recipe,
+        out: &out,
+        device,
+        stop: &stop,
+    };
     crate::train(session, &mut watch)?;
-    let memory_bytes = memory::peak().zip(before).map(|(peak, before)| peak.saturating_sub(before));
+    let memory_bytes = memory::peak()
+        .zip(before)
+        .map(|(peak, before)| peak.saturating_sub(before));
     let (parameters, measured) = (watch.parameters, watch.measured());
     let checkpoint = newest(&out.join(CHECKPOINTS))?;
     Ok(Trial {
@@ -117,7 +130,13 @@ fn of_trial(recipe: &Recipe, scratch: &Path) -> Recipe {
     } else if let Some(synthetic) = &mut data.synthetic {
         synthetic.val_lines = 0;
     }
-    for list in [&mut data.held_out, &mut data.val_src, &mut data.val_tgt, &mut data.vocab_src, &mut data.vocab_tgt] {
+    for list in [
+        &mut data.held_out,
+        &mut data.val_src,
+        &mut data.val_tgt,
+        &mut data.vocab_src,
+        &mut data.vocab_tgt,
+    ] {
         list.clear();
     }
     data.weights.clear();
@@ -125,6 +144,7 @@ fn of_trial(recipe: &Recipe, scratch: &Path) -> Recipe {
     (trial.training.max_steps, trial.training.max_minutes) = (0, 0.0);
     // R-Drop costs from the epoch on in which it begins, so the trial has it from the first.
     trial.training.r_drop_after = 0;
+    trial.validation.every_steps = 0;
     trial.checkpoints.every_steps = 0;
     trial.checkpoints.every_minutes = 0.0;
     trial.checkpoints.average_last = 0;
@@ -178,10 +198,19 @@ impl Observer for Watch<'_> {
 
 impl Needs {
     /// Of the recipe's run over files with these numbers of pairs, judged by `sample`, which is spread evenly over them.
-    pub fn estimate(recipe: &Recipe, trial: &Trial, files: &[usize], sample: &[(String, String)]) -> Self {
+    pub fn estimate(
+        recipe: &Recipe,
+        trial: &Trial,
+        files: &[usize],
+        sample: &[(String, String)],
+    ) -> Self {
         let training = &recipe.training;
         let weight = |file: usize| recipe.data.weights.get(file).copied().unwrap_or(1.0);
-        let pairs: f64 = files.iter().enumerate().map(|(file, pairs)| weight(file) * *pairs as f64).sum();
+        let pairs: f64 = files
+            .iter()
+            .enumerate()
+            .map(|(file, pairs)| weight(file) * *pairs as f64)
+            .sum();
         let encode = |(src, tgt): &(String, String)| Pair {
             src: attentive_text::special::source_ids(&trial.tokenizers.src.encode(src)),
             tgt: attentive_text::special::target_ids(&trial.tokenizers.tgt.encode(tgt)),
@@ -192,7 +221,11 @@ impl Needs {
         let kept = encoded.len() as f64 / sample.len().max(1) as f64;
         let per_epoch = pairs * kept * batches as f64 / encoded.len().max(1) as f64;
         let per_epoch = (per_epoch / training.accumulate as f64).max(1.0);
-        let schedule = Schedule::new(&recipe.schedule, recipe.model.d_model).accumulating(training.accumulate);
+        let (src, tgt) = (&trial.tokenizers.src, &trial.tokenizers.tgt);
+        let d_model = recipe
+            .model_config(src.vocab_size(), tgt.vocab_size())
+            .d_model;
+        let schedule = Schedule::new(&recipe.schedule, d_model).accumulating(training.accumulate);
         let limit = (training.max_steps > 0).then_some(training.max_steps);
         let limit = limit.into_iter().chain(schedule.last_step()).min();
         let mut steps = per_epoch * training.epochs as f64;
@@ -227,22 +260,35 @@ fn kept_checkpoints(recipe: &Recipe) -> usize {
 /// Bytes that a pair of the corpus takes, as text and as numbers.
 fn corpus_bytes(encoded: &[Pair], sample: &[(String, String)]) -> f64 {
     let list = size_of::<Vec<u32>>();
-    let numbers: usize = encoded.iter().map(|pair| 4 * (pair.src.len() + pair.tgt.len()) + 2 * list).sum();
-    let text: usize = sample.iter().map(|(src, tgt)| src.len() + tgt.len() + 2 * list).sum();
+    let numbers: usize = encoded
+        .iter()
+        .map(|pair| 4 * (pair.src.len() + pair.tgt.len()) + 2 * list)
+        .sum();
+    let text: usize = sample
+        .iter()
+        .map(|(src, tgt)| src.len() + tgt.len() + 2 * list)
+        .sum();
     // Numbers are there twice for a moment: as they are encoded, and framed.
     2.0 * numbers as f64 / encoded.len().max(1) as f64 + text as f64 / sample.len().max(1) as f64
 }
 
 fn newest(folder: &Path) -> Result<std::path::PathBuf> {
     let entries = fs::read_dir(folder).map_err(StorageError::io("read", folder))?;
-    let newest = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).max();
+    let newest = entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .max();
     let none = || std::io::Error::from(std::io::ErrorKind::NotFound);
-    Ok(newest.ok_or_else(none).map_err(StorageError::io("read", folder))?)
+    Ok(newest
+        .ok_or_else(none)
+        .map_err(StorageError::io("read", folder))?)
 }
 
 fn folder_bytes(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.metadata().ok()).map(|file| file.len()).sum()
+    entries
+        .filter_map(|entry| entry.metadata().ok())
+        .map(|file| file.len())
+        .sum()
 }
 
 /// The memory of this process, where Linux tells it.

@@ -67,7 +67,7 @@ impl Calibration {
         let mut ratios: Vec<f64> = pairs.iter().map(|(src, tgt)| log_ratio(src, tgt)).collect();
         ratios.sort_by(f64::total_cmp);
         let languages = match (&src_language, &tgt_language) {
-            (Some(src), Some(tgt)) => LanguageCheck::new(src, tgt),
+            (Some(src), Some(tgt)) => LanguageCheck::new(src, tgt, pairs),
             _ => None,
         };
         Self {

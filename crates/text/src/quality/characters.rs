@@ -26,7 +26,12 @@ pub fn without_controls(line: &str) -> Option<String> {
     if line.contains(REPLACEMENT) {
         return None;
     }
-    let separator = |c: char| matches!(c, '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
+    let separator = |c: char| {
+        matches!(
+            c,
+            '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+        )
+    };
     let spaced = line.chars().map(|c| if separator(c) { ' ' } else { c });
     Some(spaced.filter(|c| !is_control(*c)).collect())
 }
@@ -102,10 +107,7 @@ fn mojibake_at(text: &str) -> Option<(char, usize)> {
     for byte in &mut bytes[1..=more] {
         *byte = byte_of(chars.next()?).filter(|byte| (0x80..0xC0).contains(byte))?;
     }
-    let was = std::str::from_utf8(&bytes[..=more])
-        .ok()?
-        .chars()
-        .next()?;
+    let was = std::str::from_utf8(&bytes[..=more]).ok()?.chars().next()?;
     // What text has often; the rest is chance, as a French `à` before a space and a quotation mark.
     let usual = match was {
         '\u{A0}'..='\u{17F}' | '\u{2010}'..='\u{2044}' | '€' | '™' | '\u{FEFF}' => true,
@@ -141,15 +143,31 @@ mod tests {
 
     /// What becomes of text that is written as UTF-8 and read as Windows-1252.
     fn misread(text: &str) -> String {
-        let byte = |byte: u8| (0..=0xFFFF).filter_map(char::from_u32).find(|c| byte_of(*c) == Some(byte));
+        let byte = |byte: u8| {
+            (0..=0xFFFF)
+                .filter_map(char::from_u32)
+                .find(|c| byte_of(*c) == Some(byte))
+        };
         text.bytes()
-            .map(|b| if b < 0x80 { b as char } else { byte(b).expect("every byte has a character") })
+            .map(|b| {
+                if b < 0x80 {
+                    b as char
+                } else {
+                    byte(b).expect("every byte has a character")
+                }
+            })
             .collect()
     }
 
     #[test]
     fn text_that_was_misread_is_found_and_comes_back() {
-        for text in ["schöne Grüße", "„Weiß“ – naïve café…", "Zażółć gęślą jaźń", "über 5 € ☀ 😀", "Ελλάδα, Москва"] {
+        for text in [
+            "schöne Grüße",
+            "„Weiß“ – naïve café…",
+            "Zażółć gęślą jaźń",
+            "über 5 € ☀ 😀",
+            "Ελλάδα, Москва",
+        ] {
             let wrong = misread(text);
             assert!(has_mojibake(&wrong), "{wrong}");
             if !text.contains('☀') {
@@ -190,7 +208,13 @@ mod tests {
             assert!(has_controls(line), "{line:?}");
             assert_eq!(without_controls(line).as_deref(), repaired, "{line:?}");
         }
-        for line in ["tab\tbed", "👨‍👩‍👧", "می‌خواهم", "\u{200f}שלום", "ä – “x”\u{a0}!"] {
+        for line in [
+            "tab\tbed",
+            "👨‍👩‍👧",
+            "می‌خواهم",
+            "\u{200f}שלום",
+            "ä – “x”\u{a0}!",
+        ] {
             assert!(!has_controls(line), "{line:?}");
         }
     }

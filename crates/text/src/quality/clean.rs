@@ -83,7 +83,11 @@ pub fn clean<E: From<TextError> + Send>(
 ) -> Result<Counts, E> {
     let files = matched(src, tgt)?;
     let bytes = bytes_of(&files).max(1) as f64;
-    let readings = if options.filters.has(Check::Misaligned) { 3.0 } else { 1.0 };
+    let readings = if options.filters.has(Check::Misaligned) {
+        3.0
+    } else {
+        1.0
+    };
     let mut done = 0.0;
     let mut stretches = Vec::new();
     if options.filters.has(Check::Misaligned) {
@@ -95,7 +99,10 @@ pub fn clean<E: From<TextError> + Send>(
     }
     let calibration = Calibration::read(&files, &options.languages)?;
     let mut cleaner = Cleaner {
-        checks: PairChecks { calibration, limits: options.limits },
+        checks: PairChecks {
+            calibration,
+            limits: options.limits,
+        },
         options,
         stretches,
         seen: Seen::default(),
@@ -143,7 +150,12 @@ struct Passed {
 }
 
 impl Cleaner {
-    fn add(&mut self, file: usize, chunk: &Chunk, paths: [&std::path::Path; 2]) -> Result<Cleaned, TextError> {
+    fn add(
+        &mut self,
+        file: usize,
+        chunk: &Chunk,
+        paths: [&std::path::Path; 2],
+    ) -> Result<Cleaned, TextError> {
         let passed: Vec<Passed> = (0..chunk.pairs())
             .into_par_iter()
             .map(|index| {
@@ -200,12 +212,18 @@ impl Cleaner {
             if filters.has(Check::Encoding) {
                 return Ok(passed);
             }
-            let bad = if text(src).is_none() { (src, paths[0]) } else { (tgt, paths[1]) };
+            let bad = if text(src).is_none() {
+                (src, paths[0])
+            } else {
+                (tgt, paths[1])
+            };
             return Err(not_text(bad.0, bad.1, line + 1));
         };
         (passed.src, passed.tgt) = (src.to_owned(), tgt.to_owned());
         let damaged = self.repair(&mut passed);
-        let in_stretch = |stretch: &Stretch| stretch.file == file && (stretch.first..stretch.end).contains(&line);
+        let in_stretch = |stretch: &Stretch| {
+            stretch.file == file && (stretch.first..stretch.end).contains(&line)
+        };
         let (src, tgt) = (&*passed.src, &*passed.tgt);
         let held_out = &self.options.held_out;
         passed.rejected = if damaged {
@@ -213,12 +231,17 @@ impl Cleaner {
         } else {
             // Each of these stands in the order of the checks.
             let alone = self.checks.first(src, tgt, filters);
-            let misaligned = filters.has(Check::Misaligned) && self.stretches.iter().any(in_stretch);
+            let misaligned =
+                filters.has(Check::Misaligned) && self.stretches.iter().any(in_stretch);
             let held = filters.has(Check::HeldOut) && (held_out.holds(src) || held_out.holds(tgt));
-            [alone, misaligned.then_some(Check::Misaligned), held.then_some(Check::HeldOut)]
-                .into_iter()
-                .flatten()
-                .min()
+            [
+                alone,
+                misaligned.then_some(Check::Misaligned),
+                held.then_some(Check::HeldOut),
+            ]
+            .into_iter()
+            .flatten()
+            .min()
         };
         passed.hash = passed.rejected.is_none().then(|| PairHash::of(src, tgt));
         Ok(passed)
@@ -255,7 +278,11 @@ fn not_text(bytes: &[u8], path: &std::path::Path, line: usize) -> TextError {
     let path = path.to_path_buf();
     match std::str::from_utf8(bytes) {
         Ok(_) => TextError::Binary { path, line },
-        Err(error) => TextError::NotUtf8 { path, line, column: error.valid_up_to() + 1 },
+        Err(error) => TextError::NotUtf8 {
+            path,
+            line,
+            column: error.valid_up_to() + 1,
+        },
     }
 }
 

@@ -23,7 +23,13 @@ mod tests {
     fn sentences_that_nobody_translated_are_found_and_names_are_not() {
         assert!(is_equal("A man is walking.", "a man is walking. "));
         assert!(!is_equal("A man is walking.", "Ein Mann geht."));
-        for name in ["Barack Obama", "CD-ROM 4.2", "International Business Machines Corporation", "Tom.", ""] {
+        for name in [
+            "Barack Obama",
+            "CD-ROM 4.2",
+            "International Business Machines Corporation",
+            "Tom.",
+            "",
+        ] {
             assert!(!is_equal(name, name), "{name}");
         }
     }

@@ -26,8 +26,13 @@ impl Coverage {
     pub fn of<'a>(tokenizer: &Tokenizer, lines: impl IntoParallelIterator<Item = &'a str>) -> Self {
         let of_line = |line: &str| {
             let ids = tokenizer.encode(line);
-            let pieces = line.split_whitespace().map(|word| tokenizer.encode(word).len());
-            let mut coverage = Self { tokens: ids.len(), ..Self::default() };
+            let pieces = line
+                .split_whitespace()
+                .map(|word| tokenizer.encode(word).len());
+            let mut coverage = Self {
+                tokens: ids.len(),
+                ..Self::default()
+            };
             coverage.unknown = ids.iter().filter(|id| **id == UNK).count();
             for pieces in pieces {
                 coverage.words += 1;
@@ -68,13 +73,21 @@ mod tests {
     #[test]
     fn unknown_words_and_words_in_pieces_are_counted() {
         let train = |kind, vocab_size| {
-            let options = TokenizerOptions { kind, vocab_size, min_frequency: 1, lowercase: false };
+            let options = TokenizerOptions {
+                kind,
+                vocab_size,
+                min_frequency: 1,
+                lowercase: false,
+            };
             Tokenizer::train(&options, &mut ["a b c d e"; 9].into_iter()).expect("a tokenizer")
         };
         let words = Coverage::of(&train(TokenizerKind::Word, 0), vec!["a b x", "c d"]);
         assert_eq!((words.words, words.tokens, words.unknown), (5, 5, 1));
         assert!((words.unknown_share() - 0.2).abs() < 1e-9);
         let pieces = Coverage::of(&train(TokenizerKind::Bpe, 270), vec!["a verylongword"]);
-        assert_eq!((pieces.words, pieces.in_many_pieces, pieces.unknown), (2, 1, 0));
+        assert_eq!(
+            (pieces.words, pieces.in_many_pieces, pieces.unknown),
+            (2, 1, 0)
+        );
     }
 }

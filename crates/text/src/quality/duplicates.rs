@@ -40,7 +40,10 @@ impl PairHash {
     }
 
     fn near(&self) -> u64 {
-        joined(self.src_key.unwrap_or(self.src), self.tgt_key.unwrap_or(self.tgt))
+        joined(
+            self.src_key.unwrap_or(self.src),
+            self.tgt_key.unwrap_or(self.tgt),
+        )
     }
 }
 
@@ -122,7 +125,10 @@ impl Table {
         let pairs = &mut self.pairs;
         pairs.par_sort_unstable_by_key(|pair| (pair.2, pair.3));
         let mut in_group: HashSet<(u64, u64)> = HashSet::new();
-        for group in pairs.chunk_by(|a, b| a.2 == b.2).filter(|group| group.len() > 1) {
+        for group in pairs
+            .chunk_by(|a, b| a.2 == b.2)
+            .filter(|group| group.len() > 1)
+        {
             in_group.clear();
             for pair in group {
                 let again = !in_group.insert((pair.0, pair.1));
@@ -136,7 +142,10 @@ impl Table {
                 }
             }
         }
-        for side in [|p: &(u64, u64, u64, u32)| (p.0, p.1), |p: &(u64, u64, u64, u32)| (p.1, p.0)] {
+        for side in [
+            |p: &(u64, u64, u64, u32)| (p.0, p.1),
+            |p: &(u64, u64, u64, u32)| (p.1, p.0),
+        ] {
             pairs.par_sort_unstable_by_key(|pair| (side(pair), pair.3));
             for group in pairs.chunk_by(|a, b| side(a).0 == side(b).0) {
                 let others = group.chunk_by(|a, b| side(a).1 == side(b).1).count();
@@ -147,7 +156,9 @@ impl Table {
                 }
             }
         }
-        found.many_examples.sort_by_key(|(first, others)| (usize::MAX - others, *first));
+        found
+            .many_examples
+            .sort_by_key(|(first, others)| (usize::MAX - others, *first));
         found.many_examples.truncate(examples);
         found
     }
@@ -219,7 +230,10 @@ mod tests {
         }
         table.push(12, &PairHash::of("x", "y"));
         let found = table.repetitions(3);
-        assert_eq!((found.many_translations, found.many_examples), (12, vec![(0, 12)]));
+        assert_eq!(
+            (found.many_translations, found.many_examples),
+            (12, vec![(0, 12)])
+        );
     }
 
     #[test]
@@ -231,7 +245,10 @@ mod tests {
             pairs.map(|pair| seen.check(&pair, asked)).collect()
         };
         let (exact, near) = (Some(Check::Duplicates), Some(Check::NearDuplicates));
-        assert_eq!(run(&[Check::Duplicates]), [None, None, exact, None, None, exact]);
+        assert_eq!(
+            run(&[Check::Duplicates]),
+            [None, None, exact, None, None, exact]
+        );
         assert_eq!(
             run(&[Check::Duplicates, Check::NearDuplicates]),
             [None, None, exact, near, None, exact]

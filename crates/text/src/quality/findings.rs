@@ -54,12 +54,20 @@ pub struct Finding {
 /// All findings, the worst first.
 pub fn findings(inspection: &Inspection) -> Vec<Finding> {
     let mut all: Vec<Finding> = Vec::new();
-    for file in inspection.files.iter().filter(|file| file.src_lines != file.tgt_lines) {
+    for file in inspection
+        .files
+        .iter()
+        .filter(|file| file.src_lines != file.tgt_lines)
+    {
         all.push(line_counts(file, inspection));
     }
     all.extend(languages(inspection));
     for (check, found) in &inspection.found {
-        let more = |finding: Finding| Finding { pairs: found.pairs, examples: found.examples.clone(), ..finding };
+        let more = |finding: Finding| Finding {
+            pairs: found.pairs,
+            examples: found.examples.clone(),
+            ..finding
+        };
         match check {
             Check::HeldOut => {}
             Check::Misaligned => all.extend(misaligned(inspection)),
@@ -84,7 +92,9 @@ pub fn sort(findings: &mut [Finding]) {
 
 /// The filters that remove what is at least a warning.
 pub fn filters(findings: &[Finding]) -> CheckSet {
-    let serious = findings.iter().filter(|finding| finding.severity <= Severity::Warning);
+    let serious = findings
+        .iter()
+        .filter(|finding| finding.severity <= Severity::Warning);
     serious.filter_map(|finding| finding.filter).collect()
 }
 
@@ -152,32 +162,81 @@ fn wording(check: Check) -> (&'static str, &'static str) {
             "letters and accents as separate characters (not NFC)",
             "the same word has two spellings, and so two entries in the vocabulary; cleaning joins them",
         ),
-        Check::Empty => ("a side is empty", "training leaves such pairs out, and says so"),
-        Check::TooLong => ("a side is very long", "several sentences in one line, or none; `data.max_length` leaves them out of training too"),
-        Check::Ratio => ("a side is far longer than the other", "mostly wrong or incomplete translations"),
-        Check::Equal => ("both sides are the same", "nobody translated them; a model learns to copy"),
-        Check::Swapped => ("the sides are swapped", "each side is in the language of the other"),
-        Check::Language => ("a side is in another language", "a model learns to write that language"),
-        Check::Markup => ("tags or entities", "take the markup out, unless the model is to translate markup"),
-        Check::Placeholders => ("placeholders or addresses that the other side lacks", "a model learns to drop them"),
-        Check::Numbers => ("digits that the other side lacks", "mostly wrong translations, but 2 pm is 14 Uhr"),
-        Check::Duplicates => ("pairs that were there before", "they count twice, and one of them may be in a test set"),
-        Check::NearDuplicates => ("pairs that were there before but for case and punctuation", "they count twice"),
+        Check::Empty => (
+            "a side is empty",
+            "training leaves such pairs out, and says so",
+        ),
+        Check::TooLong => (
+            "a side is very long",
+            "several sentences in one line, or none; `data.max_length` leaves them out of training too",
+        ),
+        Check::Ratio => (
+            "a side is far longer than the other",
+            "mostly wrong or incomplete translations",
+        ),
+        Check::Equal => (
+            "both sides are the same",
+            "nobody translated them; a model learns to copy",
+        ),
+        Check::Swapped => (
+            "the sides are swapped",
+            "each side is in the language of the other",
+        ),
+        Check::Language => (
+            "a side is in another language",
+            "a model learns to write that language",
+        ),
+        Check::Markup => (
+            "tags or entities",
+            "take the markup out, unless the model is to translate markup",
+        ),
+        Check::Placeholders => (
+            "placeholders or addresses that the other side lacks",
+            "a model learns to drop them",
+        ),
+        Check::Numbers => (
+            "digits that the other side lacks",
+            "mostly wrong translations, but 2 pm is 14 Uhr",
+        ),
+        Check::Duplicates => (
+            "pairs that were there before",
+            "they count twice, and one of them may be in a test set",
+        ),
+        Check::NearDuplicates => (
+            "pairs that were there before but for case and punctuation",
+            "they count twice",
+        ),
         Check::ManyTranslations => (
             "sides with more than ten different other sides",
             "often headings or boilerplate; keep the first ten of each",
         ),
-        Check::HeldOut => ("sentences of a test set", "name the test set in `data.held_out`"),
-        Check::Misaligned => ("misaligned stretches", "the sides are shifted against each other"),
+        Check::HeldOut => (
+            "sentences of a test set",
+            "name the test set in `data.held_out`",
+        ),
+        Check::Misaligned => (
+            "misaligned stretches",
+            "the sides are shifted against each other",
+        ),
     }
 }
 
 fn line_counts(file: &FilePair, inspection: &Inspection) -> Finding {
-    let index = inspection.files.iter().position(|other| other == file).unwrap_or_default();
-    let (fewer, more) = if file.src_lines < file.tgt_lines { (&file.src, &file.tgt) } else { (&file.tgt, &file.src) };
+    let index = inspection
+        .files
+        .iter()
+        .position(|other| other == file)
+        .unwrap_or_default();
+    let (fewer, more) = if file.src_lines < file.tgt_lines {
+        (&file.src, &file.tgt)
+    } else {
+        (&file.tgt, &file.src)
+    };
     // A shift that lasts until the end began where a line is missing.
     let shifted = inspection.stretches.iter().rfind(|stretch| {
-        stretch.file == index && stretch.end + SLACK >= file.pairs() && matches!(stretch.fault, Fault::Shifted(_))
+        stretch.file == index
+            && stretch.end + SLACK >= file.pairs()
+            && matches!(stretch.fault, Fault::Shifted(_))
     });
     let advice = match shifted {
         Some(stretch) => format!(
@@ -218,7 +277,12 @@ fn misaligned(inspection: &Inspection) -> Vec<Finding> {
         let is = |stretch: &&Stretch| matches!(stretch.fault, Fault::Shifted(_)) == shifted;
         inspection.stretches.iter().filter(is).collect()
     };
-    let lines = |stretches: &[&Stretch]| stretches.iter().map(|stretch| stretch.end - stretch.first).sum::<usize>();
+    let lines = |stretches: &[&Stretch]| {
+        stretches
+            .iter()
+            .map(|stretch| stretch.end - stretch.first)
+            .sum::<usize>()
+    };
     let examples = |stretches: &[&Stretch]| -> Vec<Example> {
         let example = |stretch: &&Stretch| {
             let note = match stretch.fault {
@@ -230,7 +294,13 @@ fn misaligned(inspection: &Inspection) -> Vec<Finding> {
                 ),
                 Fault::Unrelated => format!("to line {}: no line nearby fits", stretch.end),
             };
-            Example { file: stretch.file, line: stretch.first + 1, note, src: String::new(), tgt: String::new() }
+            Example {
+                file: stretch.file,
+                line: stretch.first + 1,
+                note,
+                src: String::new(),
+                tgt: String::new(),
+            }
         };
         stretches.iter().take(5).map(example).collect()
     };
@@ -256,7 +326,11 @@ fn misaligned(inspection: &Inspection) -> Vec<Finding> {
     }
     if !unrelated.is_empty() {
         let share = lines(&unrelated) as f64 / inspection.pairs.max(1) as f64;
-        let severity = if share >= 0.002 { Severity::Warning } else { Severity::Hint };
+        let severity = if share >= 0.002 {
+            Severity::Warning
+        } else {
+            Severity::Hint
+        };
         found.push(finding(
             unrelated,
             severity,
@@ -317,15 +391,24 @@ fn languages(inspection: &Inspection) -> Vec<Finding> {
         ));
     }
     for file in &inspection.files {
-        for (path, seems) in [(&file.src, &calibration.src_language), (&file.tgt, &calibration.tgt_language)] {
+        for (path, seems) in [
+            (&file.src, &calibration.src_language),
+            (&file.tgt, &calibration.tgt_language),
+        ] {
             if let (Some(named), Some(seems)) = (language_in_name(path), seems)
                 && named != *seems
             {
-                let names = [&named, seems].map(|code| language::name(code).unwrap_or(code).to_owned());
+                let names =
+                    [&named, seems].map(|code| language::name(code).unwrap_or(code).to_owned());
                 found.push(finding(
                     Severity::Error,
                     "file-language",
-                    format!("{} is named after {} but seems to be in {}", path.display(), names[0], names[1]),
+                    format!(
+                        "{} is named after {} but seems to be in {}",
+                        path.display(),
+                        names[0],
+                        names[1]
+                    ),
                     "swap the files, or rename them",
                 ));
             }

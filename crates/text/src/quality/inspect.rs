@@ -209,7 +209,10 @@ impl Reading {
 
     fn add(&mut self, chunk: &Chunk) {
         let pairs = 0..chunk.pairs();
-        let looked: Vec<Looked> = pairs.into_par_iter().map(|index| self.look(chunk.pair(index))).collect();
+        let looked: Vec<Looked> = pairs
+            .into_par_iter()
+            .map(|index| self.look(chunk.pair(index)))
+            .collect();
         let file = self.files.len() - 1;
         for (index, mut looked) in looked.into_iter().enumerate() {
             let (src, tgt) = chunk.pair(index);
@@ -224,7 +227,13 @@ impl Reading {
                 found.pairs += 1;
                 if found.examples.len() < EXAMPLES {
                     let shown = |line: &[u8]| String::from_utf8_lossy(line).into_owned();
-                    found.examples.push(Example { file, line: line + 1, note: String::new(), src: shown(src), tgt: shown(tgt) });
+                    found.examples.push(Example {
+                        file,
+                        line: line + 1,
+                        note: String::new(),
+                        src: shown(src),
+                        tgt: shown(tgt),
+                    });
                 }
             }
         }
@@ -242,7 +251,10 @@ impl Reading {
                 let hash = (!found.has(Check::Empty)).then(|| PairHash::of(src, tgt));
                 Looked { found, hash }
             }
-            _ => Looked { found: [Check::Encoding].into_iter().collect(), hash: None },
+            _ => Looked {
+                found: [Check::Encoding].into_iter().collect(),
+                hash: None,
+            },
         }
     }
 
@@ -250,7 +262,8 @@ impl Reading {
     fn meet(&mut self, pair: &PairHash) -> bool {
         let mut whole = false;
         for [src, tgt] in &mut self.sets {
-            let holds = |side: &HeldOut, key: Option<u64>| key.is_some_and(|key| side.holds_key(key));
+            let holds =
+                |side: &HeldOut, key: Option<u64>| key.is_some_and(|key| side.holds_key(key));
             let one_sided = tgt.is_empty();
             let (in_src, in_tgt) = if one_sided {
                 (holds(src, pair.src_key) || holds(src, pair.tgt_key), true)
@@ -280,28 +293,67 @@ impl Reading {
         };
         let example = |number: u32, note: String| {
             let (file, line) = place(number);
-            Example { file, line, note, src: String::new(), tgt: String::new() }
+            Example {
+                file,
+                line,
+                note,
+                src: String::new(),
+                tgt: String::new(),
+            }
         };
         let again = |examples: &[(u32, u32)]| -> Vec<Example> {
             let note = |first: u32| {
                 let (file, line) = place(first);
-                if self.files.len() == 1 { format!("as line {line}") } else { format!("as line {line} of {}", self.files[file].src.display()) }
+                if self.files.len() == 1 {
+                    format!("as line {line}")
+                } else {
+                    format!("as line {line} of {}", self.files[file].src.display())
+                }
             };
-            examples.iter().map(|(number, first)| example(*number, note(*first))).collect()
+            examples
+                .iter()
+                .map(|(number, first)| example(*number, note(*first)))
+                .collect()
         };
-        let many = repetitions.many_examples.iter().map(|(first, others)| example(*first, format!("{others} different other sides")));
+        let many = repetitions
+            .many_examples
+            .iter()
+            .map(|(first, others)| example(*first, format!("{others} different other sides")));
         let mut found = self.found.clone();
         for (check, pairs, examples) in [
-            (Check::Duplicates, repetitions.duplicates, again(&repetitions.duplicate_examples)),
-            (Check::NearDuplicates, repetitions.near_duplicates, again(&repetitions.near_examples)),
-            (Check::ManyTranslations, repetitions.many_translations, many.collect()),
-            (Check::Misaligned, stretches.iter().map(|stretch| stretch.end - stretch.first).sum(), Vec::new()),
+            (
+                Check::Duplicates,
+                repetitions.duplicates,
+                again(&repetitions.duplicate_examples),
+            ),
+            (
+                Check::NearDuplicates,
+                repetitions.near_duplicates,
+                again(&repetitions.near_examples),
+            ),
+            (
+                Check::ManyTranslations,
+                repetitions.many_translations,
+                many.collect(),
+            ),
+            (
+                Check::Misaligned,
+                stretches
+                    .iter()
+                    .map(|stretch| stretch.end - stretch.first)
+                    .sum(),
+                Vec::new(),
+            ),
         ] {
             if pairs > 0 {
                 found.insert(check, Found { pairs, examples });
             }
         }
-        let overlaps = options.test_sets.iter().zip(&self.sets).map(|(set, [src, tgt])| overlap(set, src, tgt));
+        let overlaps = options
+            .test_sets
+            .iter()
+            .zip(&self.sets)
+            .map(|(set, [src, tgt])| overlap(set, src, tgt));
         Inspection {
             pairs: self.offset,
             calibration: self.checks.calibration.clone(),
@@ -322,5 +374,10 @@ fn overlap(set: &TestSet, src: &HeldOut, tgt: &HeldOut) -> Overlap {
         whole += usize::from(met && other);
         one_side += usize::from(met != other);
     }
-    Overlap { name: set.name.clone(), sentences: set.src.len(), whole, one_side }
+    Overlap {
+        name: set.name.clone(),
+        sentences: set.src.len(),
+        whole,
+        one_side,
+    }
 }

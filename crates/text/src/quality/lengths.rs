@@ -75,7 +75,10 @@ mod tests {
         assert!(!odd("Ja.", "Yes, of course I will."));
         assert!(!odd("Ein Mann.", "A man with a hat."));
         // Usual for this pair of languages.
-        let (chinese, english) = ("我们明天去北京看长城和故宫，然后坐火车回家", "Tomorrow we go to Beijing to see the Great Wall and the palace, then take the train home");
+        let (chinese, english) = (
+            "我们明天去北京看长城和故宫，然后坐火车回家",
+            "Tomorrow we go to Beijing to see the Great Wall and the palace, then take the train home",
+        );
         assert!(!is_out_of_ratio(chinese, english, 1.0, &limits));
     }
 }

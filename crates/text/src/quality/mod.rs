@@ -26,6 +26,7 @@ pub mod lengths;
 mod pair_checks;
 mod pairs;
 mod sample;
+mod words;
 
 use std::fmt;
 use std::str::FromStr;
@@ -180,9 +181,7 @@ impl CheckSet {
 
     /// The checks in their order.
     pub fn iter(self) -> impl Iterator<Item = Check> {
-        Check::ALL
-            .into_iter()
-            .filter(move |check| self.has(*check))
+        Check::ALL.into_iter().filter(move |check| self.has(*check))
     }
 }
 

@@ -47,11 +47,16 @@ impl PairChecks {
         };
         match check {
             Check::Mojibake => side(characters::has_mojibake),
-            Check::Controls => side(characters::has_controls),
+            // Misread text may look like control characters; cleaning repairs it first.
+            Check::Controls => {
+                side(|side| characters::has_controls(&characters::without_mojibake(side)))
+            }
             Check::Nfc => side(characters::is_not_nfc),
             Check::Empty => lengths::is_empty(src, tgt),
             Check::TooLong => lengths::is_too_long(src, tgt, &self.limits),
-            Check::Ratio => lengths::is_out_of_ratio(src, tgt, self.calibration.log_ratio, &self.limits),
+            Check::Ratio => {
+                lengths::is_out_of_ratio(src, tgt, self.calibration.log_ratio, &self.limits)
+            }
             Check::Equal => copies::is_equal(src, tgt),
             Check::Swapped => verdict(Verdict::Swapped),
             Check::Language => verdict(Verdict::Wrong),

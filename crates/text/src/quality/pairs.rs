@@ -131,14 +131,21 @@ fn read(lines: &mut LineReader, from_the_start: bool) -> Result<RawLines, TextEr
 }
 
 /// The files of both sides, one of each after the other.
-pub(super) fn matched<'a>(src: &'a [PathBuf], tgt: &'a [PathBuf]) -> Result<Vec<(&'a Path, &'a Path)>, TextError> {
+pub(super) fn matched<'a>(
+    src: &'a [PathBuf],
+    tgt: &'a [PathBuf],
+) -> Result<Vec<(&'a Path, &'a Path)>, TextError> {
     if src.is_empty() || src.len() != tgt.len() {
         return Err(TextError::FileCounts {
             src: src.len(),
             tgt: tgt.len(),
         });
     }
-    Ok(src.iter().map(PathBuf::as_path).zip(tgt.iter().map(PathBuf::as_path)).collect())
+    Ok(src
+        .iter()
+        .map(PathBuf::as_path)
+        .zip(tgt.iter().map(PathBuf::as_path))
+        .collect())
 }
 
 /// The size of all files together, as they lie on the disk; what has no size counts nothing.

@@ -81,10 +81,18 @@ mod tests {
         }
         let kept = sample.pairs().len();
         assert!((MOST / 2..=MOST).contains(&kept), "{kept}");
-        let numbers: Vec<usize> = sample.pairs().iter().map(|(src, _)| src.parse().unwrap()).collect();
+        let numbers: Vec<usize> = sample
+            .pairs()
+            .iter()
+            .map(|(src, _)| src.parse().unwrap())
+            .collect();
         let gaps = numbers.windows(2).map(|two| two[1] - two[0]);
         let gaps: Vec<usize> = gaps.collect();
-        assert!(gaps.iter().all(|gap| *gap <= 2 * gaps[0]), "{:?}", gaps.iter().max());
+        assert!(
+            gaps.iter().all(|gap| *gap <= 2 * gaps[0]),
+            "{:?}",
+            gaps.iter().max()
+        );
         assert!(*numbers.last().unwrap() > MOST * 5 - 20);
     }
 }

@@ -26,7 +26,9 @@ impl HeldOut {
         let before = corpus.len();
         let holds = |line: &str| self.sentences.holds(line);
         let pairs = corpus.src.drain(..).zip(corpus.tgt.drain(..));
-        let (src, tgt) = pairs.filter(|(src, tgt)| !holds(src) && !holds(tgt)).unzip();
+        let (src, tgt) = pairs
+            .filter(|(src, tgt)| !holds(src) && !holds(tgt))
+            .unzip();
         (corpus.src, corpus.tgt) = (src, tgt);
         before - corpus.len()
     }

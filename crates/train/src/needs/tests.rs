@@ -17,7 +17,14 @@ fn recipe(more: &[&str]) -> Recipe {
 }
 
 fn pairs(count: usize) -> Vec<(String, String)> {
-    (0..count).map(|i| (format!("a{} b{} c", i % 7, i % 5), format!("x{} y{} z w", i % 7, i % 5))).collect()
+    (0..count)
+        .map(|i| {
+            (
+                format!("a{} b{} c", i % 7, i % 5),
+                format!("x{} y{} z w", i % 7, i % 5),
+            )
+        })
+        .collect()
 }
 
 #[test]
@@ -26,7 +33,10 @@ fn a_trial_measures_steps_and_a_checkpoint_as_a_run_writes_it() {
     let (recipe, pairs) = (recipe(&["checkpoints.keep_last=2"]), pairs(60));
     let device = attentive_nn::device::parse("cpu").unwrap();
     let trial = trial(&recipe, device.clone(), &pairs, scratch.path(), &mut Silent).unwrap();
-    assert!(trial.seconds_per_batch > 0.0 && trial.seconds_per_batch < 5.0, "{trial:?}");
+    assert!(
+        trial.seconds_per_batch > 0.0 && trial.seconds_per_batch < 5.0,
+        "{trial:?}"
+    );
     assert!(trial.batches >= FEWEST_STEPS as usize, "{trial:?}");
     assert_eq!(trial.tokenizers.src.vocab_size(), 4 + 7 + 5 + 1);
 
@@ -42,16 +52,35 @@ fn a_trial_measures_steps_and_a_checkpoint_as_a_run_writes_it() {
     run.data.dir = real.path().display().to_string();
     run.training.epochs = 2;
     let (out, stop) = (real.path().join("run"), AtomicBool::new(false));
-    crate::train(Session { recipe: &run, out: &out, device, stop: &stop }, &mut Silent).unwrap();
+    crate::train(
+        Session {
+            recipe: &run,
+            out: &out,
+            device,
+            stop: &stop,
+        },
+        &mut Silent,
+    )
+    .unwrap();
     let written = folder_bytes(&newest(&out.join(CHECKPOINTS)).unwrap());
     let ratio = trial.checkpoint_bytes as f64 / written as f64;
-    assert!((ratio - 1.0).abs() < 0.05, "{} and {written}", trial.checkpoint_bytes);
+    assert!(
+        (ratio - 1.0).abs() < 0.05,
+        "{} and {written}",
+        trial.checkpoint_bytes
+    );
 
     // 60 pairs of 5 target columns: 51 pairs to a batch of 256 tokens.
     let needs = Needs::estimate(&recipe, &trial, &[60], &pairs);
-    assert!((needs.steps - 20.0).abs() < 1e-6 && (needs.epochs - 10.0).abs() < 1e-6, "{needs:?}");
+    assert!(
+        (needs.steps - 20.0).abs() < 1e-6 && (needs.epochs - 10.0).abs() < 1e-6,
+        "{needs:?}"
+    );
     assert!((needs.seconds - 20.0 * trial.seconds_per_batch).abs() < 1e-6);
-    assert_eq!((needs.checkpoints, needs.disk_bytes), (4, 4 * trial.checkpoint_bytes));
+    assert_eq!(
+        (needs.checkpoints, needs.disk_bytes),
+        (4, 4 * trial.checkpoint_bytes)
+    );
     let twice = Needs::estimate(&recipe, &trial, &[60, 60], &pairs);
     assert!((twice.steps - 40.0).abs() < 1e-6, "{twice:?}");
     assert!(trial.memory_bytes.is_none() || twice.memory_bytes > needs.memory_bytes);
@@ -67,7 +96,10 @@ fn limits_of_the_recipe_end_the_run_earlier() {
     assert!((needs(&["training.max_steps=7"]).steps - 7.0).abs() < 1e-9);
     let minutes = trial.seconds_per_batch * 100.0 / 60.0;
     let short = needs(&[&format!("training.max_minutes={minutes}")]);
-    assert!((short.seconds - 60.0 * minutes).abs() < 1e-6 && (short.steps - 100.0).abs() < 0.01, "{short:?}");
+    assert!(
+        (short.seconds - 60.0 * minutes).abs() < 1e-6 && (short.steps - 100.0).abs() < 0.01,
+        "{short:?}"
+    );
     let weighted = needs(&["data.weights=[0.5]"]);
     assert!((weighted.pairs - 30_000.0).abs() < 1e-6);
     let halved = needs(&["training.accumulate=2"]).steps * 2.0;

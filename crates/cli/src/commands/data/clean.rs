@@ -168,8 +168,14 @@ impl CleanArgs {
         }
         Ok(clean::Options {
             filters,
-            languages: LanguageChoice { src: self.src_lang.clone(), tgt: self.tgt_lang.clone() },
-            limits: Limits { most_words: self.max_words, max_ratio: self.max_ratio },
+            languages: LanguageChoice {
+                src: self.src_lang.clone(),
+                tgt: self.tgt_lang.clone(),
+            },
+            limits: Limits {
+                most_words: self.max_words,
+                max_ratio: self.max_ratio,
+            },
             held_out,
         })
     }
@@ -254,7 +260,10 @@ impl Write for TextOutput {
 
 fn as_json(counts: &Counts) -> Value {
     let map = |counts: &std::collections::BTreeMap<Check, usize>| -> Map<String, Value> {
-        counts.iter().map(|(check, pairs)| (check.name().to_owned(), json!(pairs))).collect()
+        counts
+            .iter()
+            .map(|(check, pairs)| (check.name().to_owned(), json!(pairs)))
+            .collect()
     };
     json!({
         "read": counts.read,
@@ -268,11 +277,26 @@ fn print(counts: &Counts) -> anyhow::Result<()> {
     let mut output = Output::stdout();
     let share = |pairs: usize| 100.0 * pairs as f64 / counts.read.max(1) as f64;
     writeln!(output, "{:<18} {:>12} pairs", "read", count(counts.read))?;
-    for (word, counts) in [("repaired", &counts.repaired), ("rejected", &counts.rejected)] {
+    for (word, counts) in [
+        ("repaired", &counts.repaired),
+        ("rejected", &counts.rejected),
+    ] {
         for (check, pairs) in counts {
-            writeln!(output, "{:<18} {:>12} {word}, {:.2}%", check.name(), count(*pairs), share(*pairs))?;
+            writeln!(
+                output,
+                "{:<18} {:>12} {word}, {:.2}%",
+                check.name(),
+                count(*pairs),
+                share(*pairs)
+            )?;
         }
     }
-    writeln!(output, "{:<18} {:>12} pairs, {:.2}%", "kept", count(counts.kept), share(counts.kept))?;
+    writeln!(
+        output,
+        "{:<18} {:>12} pairs, {:.2}%",
+        "kept",
+        count(counts.kept),
+        share(counts.kept)
+    )?;
     output.finish()
 }

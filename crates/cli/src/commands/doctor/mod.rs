@@ -95,10 +95,16 @@ pub fn run(args: DoctorArgs, terminal: &Terminal) -> anyhow::Result<()> {
     } else {
         print::text(&diagnosis)?;
     }
-    let errors = diagnosis.findings.iter().filter(|finding| finding.severity == Severity::Error);
+    let errors = diagnosis
+        .findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Error);
     match errors.count() {
         0 => Ok(()),
-        errors => bail!("{} would make training wrong", plural(errors, "finding", "findings")),
+        errors => bail!(
+            "{} would make training wrong",
+            plural(errors, "finding", "findings")
+        ),
     }
 }
 
@@ -113,7 +119,9 @@ fn diagnose(args: &DoctorArgs, terminal: &Terminal) -> anyhow::Result<Diagnosis>
 #[cfg(not(feature = "training"))]
 fn diagnose(args: &DoctorArgs, terminal: &Terminal) -> anyhow::Result<Diagnosis> {
     if args.src.is_empty() {
-        bail!(Ending::Usage("give the corpus with --src and --tgt".to_owned()));
+        bail!(Ending::Usage(
+            "give the corpus with --src and --tgt".to_owned()
+        ));
     }
     diagnose_files(args, terminal)
 }
@@ -123,7 +131,10 @@ fn diagnose_files(args: &DoctorArgs, terminal: &Terminal) -> anyhow::Result<Diag
         let message = "--held-out takes both sides of each test set: SRC TGT SRC TGT ...";
         bail!(Ending::Usage(message.to_owned()));
     }
-    let test_sets = args.held_out.chunks(2).map(|files| test_set(&files[0], &files[1]));
+    let test_sets = args
+        .held_out
+        .chunks(2)
+        .map(|files| test_set(&files[0], &files[1]));
     let corpus = Corpus {
         src: args.src.clone(),
         tgt: args.tgt.clone(),
@@ -152,7 +163,10 @@ fn test_set(src: &Path, tgt: &Path) -> anyhow::Result<TestSet> {
 /// Looks at the corpus, with a bar.
 fn look(args: &DoctorArgs, corpus: &Corpus, terminal: &Terminal) -> anyhow::Result<Inspection> {
     let options = inspect::Options {
-        languages: LanguageChoice { src: args.src_lang.clone(), tgt: args.tgt_lang.clone() },
+        languages: LanguageChoice {
+            src: args.src_lang.clone(),
+            tgt: args.tgt_lang.clone(),
+        },
         test_sets: corpus.test_sets.clone(),
         ..Default::default()
     };

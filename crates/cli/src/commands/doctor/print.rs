@@ -28,7 +28,11 @@ pub fn text(diagnosis: &Diagnosis) -> anyhow::Result<()> {
         writeln!(output, "{word:<11} {line}")?;
     }
     if diagnosis.findings.is_empty() {
-        writeln!(output, "\n{}", colors.paint(Look::Green, "nothing was found"))?;
+        writeln!(
+            output,
+            "\n{}",
+            colors.paint(Look::Green, "nothing was found")
+        )?;
     }
     for finding in &diagnosis.findings {
         let look = match finding.severity {
@@ -36,13 +40,20 @@ pub fn text(diagnosis: &Diagnosis) -> anyhow::Result<()> {
             Severity::Warning => Look::Yellow,
             Severity::Hint => Look::Dim,
         };
-        writeln!(output, "\n{} {}", colors.paint(look, format_args!("{}:", finding.severity.name())), headline(finding, diagnosis))?;
+        writeln!(
+            output,
+            "\n{} {}",
+            colors.paint(look, format_args!("{}:", finding.severity.name())),
+            headline(finding, diagnosis)
+        )?;
         for example in &finding.examples {
             for line in shown(example, diagnosis) {
                 writeln!(output, "    {}", colors.paint(Look::Dim, line))?;
             }
         }
-        writeln!(output, "  {}", finding.advice)?;
+        let own = finding.filter.filter(|filter| !filter.is_usual());
+        let own = own.map(|filter| format!("; the filter {filter} of `data clean` drops them"));
+        writeln!(output, "  {}{}", finding.advice, own.unwrap_or_default())?;
     }
     if let Some(command) = &diagnosis.clean {
         writeln!(output, "\nWhat to do:\n  {command}")?;
@@ -52,7 +63,9 @@ pub fn text(diagnosis: &Diagnosis) -> anyhow::Result<()> {
 
 fn summary(inspection: &Inspection) -> String {
     let name = |code: &Option<String>| {
-        let name = code.as_deref().map(|code| language::name(code).unwrap_or(code));
+        let name = code
+            .as_deref()
+            .map(|code| language::name(code).unwrap_or(code));
         name.unwrap_or("unknown language").to_owned()
     };
     let calibration = &inspection.calibration;
@@ -67,8 +80,13 @@ fn summary(inspection: &Inspection) -> String {
 
 /// What was found, and in how many pairs; what concerns no single pairs says its numbers itself.
 fn headline(finding: &Finding, diagnosis: &Diagnosis) -> String {
-    let all = diagnosis.inspection.as_ref().map_or(0, |inspection| inspection.pairs);
-    if finding.name.parse::<Check>().is_err() && finding.name != "unrelated" || finding.name == Check::HeldOut.name() {
+    let all = diagnosis
+        .inspection
+        .as_ref()
+        .map_or(0, |inspection| inspection.pairs);
+    if finding.name.parse::<Check>().is_err() && finding.name != "unrelated"
+        || finding.name == Check::HeldOut.name()
+    {
         return finding.title.clone();
     }
     let share = 100.0 * finding.pairs as f64 / all.max(1) as f64;
@@ -77,13 +95,20 @@ fn headline(finding: &Finding, diagnosis: &Diagnosis) -> String {
 }
 
 fn shown(example: &Example, diagnosis: &Diagnosis) -> Vec<String> {
-    let files = diagnosis.inspection.iter().flat_map(|inspection| &inspection.files);
+    let files = diagnosis
+        .inspection
+        .iter()
+        .flat_map(|inspection| &inspection.files);
     let files: Vec<&Path> = files.map(|file| &*file.src).collect();
     let file = match files.get(example.file) {
         Some(path) if files.len() > 1 => format!("{}, ", path.display()),
         _ => String::new(),
     };
-    let note = if example.note.is_empty() { String::new() } else { format!(", {}", example.note) };
+    let note = if example.note.is_empty() {
+        String::new()
+    } else {
+        format!(", {}", example.note)
+    };
     let mut lines = vec![format!("{file}line {}{note}", count(example.line))];
     if !example.src.is_empty() || !example.tgt.is_empty() {
         lines.push(format!("  {}", cut(&example.src)));
@@ -94,7 +119,10 @@ fn shown(example: &Example, diagnosis: &Diagnosis) -> Vec<String> {
 
 /// The beginning of a line, nothing invisible or dangerous in it.
 fn cut(text: &str) -> String {
-    let invisible = |c: char| c.is_control() || matches!(c, '\u{200B}' | '\u{AD}' | '\u{FEFF}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    let invisible = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200B}' | '\u{AD}' | '\u{FEFF}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+    };
     let mut shown = String::new();
     for c in text.chars().take(SHOWN) {
         if invisible(c) {
@@ -109,22 +137,31 @@ fn cut(text: &str) -> String {
     shown
 }
 
-/// The command that removes what is at least a warning, if a filter does.
+/// The command that removes what is at least a warning, if a filter does that is hardly ever wrong.
 pub fn clean_command(corpus: &Corpus, findings: &[Finding]) -> Option<String> {
-    let names: Vec<&str> = filters(findings).iter().map(Check::name).collect();
+    let usual = filters(findings).iter().filter(|check| check.is_usual());
+    let names: Vec<&str> = usual.map(Check::name).collect();
     if names.is_empty() {
         return None;
     }
     let list = |files: &[PathBuf]| {
-        let files: Vec<String> = files.iter().map(|file| quoted(&file.display().to_string())).collect();
+        let files: Vec<String> = files
+            .iter()
+            .map(|file| quoted(&file.display().to_string()))
+            .collect();
         files.join(" ")
     };
     let out = |files: &[PathBuf], side: &str| {
         let name = match files {
-            [file] => file.file_name().map(|name| name.to_string_lossy().into_owned()),
+            [file] => file
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned()),
             _ => None,
         };
-        quoted(&format!("clean-{}", name.unwrap_or_else(|| format!("{side}.gz"))))
+        quoted(&format!(
+            "clean-{}",
+            name.unwrap_or_else(|| format!("{side}.gz"))
+        ))
     };
     let mut command = format!(
         "attentive data clean --src {} --tgt {} --out-src {} --out-tgt {} --filters {}",
@@ -144,7 +181,9 @@ pub fn clean_command(corpus: &Corpus, findings: &[Finding]) -> Option<String> {
 pub fn json(diagnosis: &Diagnosis) -> anyhow::Result<()> {
     let mut output = Output::stdout();
     let inspection = diagnosis.inspection.as_ref();
-    let files = inspection.into_iter().flat_map(|inspection| &inspection.files);
+    let files = inspection
+        .into_iter()
+        .flat_map(|inspection| &inspection.files);
     let files: Vec<Value> = files
         .map(|file| json!({"src": file.src, "tgt": file.tgt, "src_lines": file.src_lines, "tgt_lines": file.tgt_lines}))
         .collect();

@@ -7,11 +7,11 @@ use std::path::Path;
 use attentive_text::lines::LineReader;
 use attentive_text::quality::coverage::{Coverage, MANY};
 use attentive_text::quality::findings::{self, Finding, Severity};
+use attentive_train::Recipe;
 use attentive_train::data::corpus::refuse_missing_files;
 use attentive_train::events::{Event, Observer};
 use attentive_train::needs::{Needs, Trial, trial};
 use attentive_train::recipe::Data;
-use attentive_train::Recipe;
 use indicatif::ProgressBar;
 use serde_json::json;
 
@@ -32,7 +32,8 @@ pub fn diagnose(args: &DoctorArgs, path: &Path, terminal: &Terminal) -> anyhow::
         Some(measure(&recipe, terminal)?)
     };
     if let Some(synthetic) = &recipe.data.synthetic {
-        let pairs: Vec<(String, String)> = attentive_train::data::synthetic::generate(synthetic).train;
+        let pairs: Vec<(String, String)> =
+            attentive_train::data::synthetic::generate(synthetic).train;
         return Ok(of_run(&recipe, trial.as_ref(), &[synthetic.lines], &pairs));
     }
     refuse_missing_files(&recipe)?;
@@ -41,7 +42,12 @@ pub fn diagnose(args: &DoctorArgs, path: &Path, terminal: &Terminal) -> anyhow::
     let files: Vec<usize> = inspection.files.iter().map(|file| file.pairs()).collect();
     let mut diagnosis = of_run(&recipe, trial.as_ref(), &files, inspection.sample.pairs());
     if let Some(trial) = &trial {
-        diagnosis.findings.extend(vocabulary(&recipe, trial, &corpus, inspection.sample.pairs()));
+        diagnosis.findings.extend(vocabulary(
+            &recipe,
+            trial,
+            &corpus,
+            inspection.sample.pairs(),
+        ));
     }
     diagnosis.findings.extend(findings::findings(&inspection));
     findings::sort(&mut diagnosis.findings);
@@ -58,7 +64,11 @@ fn corpus(data: &Data) -> anyhow::Result<Corpus> {
         test_sets: Vec::new(),
     };
     let held_out = data.paths(&data.held_out);
-    for (src, tgt) in data.paths(&data.val_src).into_iter().zip(data.paths(&data.val_tgt)) {
+    for (src, tgt) in data
+        .paths(&data.val_src)
+        .into_iter()
+        .zip(data.paths(&data.val_tgt))
+    {
         // Training leaves these out itself.
         if held_out.contains(&src) && held_out.contains(&tgt) {
             continue;
@@ -111,7 +121,12 @@ fn beginnings(data: &Data) -> anyhow::Result<Vec<(String, String)>> {
 }
 
 /// What the run needs, and whether this machine has it.
-fn of_run(recipe: &Recipe, trial: Option<&Trial>, files: &[usize], sample: &[(String, String)]) -> Diagnosis {
+fn of_run(
+    recipe: &Recipe,
+    trial: Option<&Trial>,
+    files: &[usize],
+    sample: &[(String, String)],
+) -> Diagnosis {
     let mut diagnosis = Diagnosis {
         inspection: None,
         findings: Vec::new(),
@@ -137,10 +152,18 @@ fn of_run(recipe: &Recipe, trial: Option<&Trial>, files: &[usize], sample: &[(St
         ),
     ];
     if let Some(memory) = needs.memory_bytes {
-        diagnosis.needs.push(("memory", format!("about {}", bytes(memory))));
+        diagnosis
+            .needs
+            .push(("memory", format!("about {}", bytes(memory))));
     }
     let (disk, each) = (bytes(needs.disk_bytes), bytes(trial.checkpoint_bytes));
-    diagnosis.needs.push(("disk", format!("at most {disk}: {} checkpoints of {each}", needs.checkpoints)));
+    diagnosis.needs.push((
+        "disk",
+        format!(
+            "at most {disk}: {} checkpoints of {each}",
+            needs.checkpoints
+        ),
+    ));
     diagnosis.needs_json = json!({
         "parameters": trial.parameters,
         "seconds": needs.seconds,
@@ -174,7 +197,10 @@ fn of_run(recipe: &Recipe, trial: Option<&Trial>, files: &[usize], sample: &[(St
     {
         diagnosis.findings.push(finding(
             "disk",
-            format!("the run needs up to {disk} of disk, and {} are free in this folder", bytes(there)),
+            format!(
+                "the run needs up to {disk} of disk, and {} are free in this folder",
+                bytes(there)
+            ),
             "free some space, choose another disk for --out, or lower `checkpoints.keep_last`",
         ));
     }
@@ -182,10 +208,17 @@ fn of_run(recipe: &Recipe, trial: Option<&Trial>, files: &[usize], sample: &[(St
 }
 
 /// What the vocabulary makes of the text.
-fn vocabulary(recipe: &Recipe, trial: &Trial, corpus: &Corpus, sample: &[(String, String)]) -> Vec<Finding> {
+fn vocabulary(
+    recipe: &Recipe,
+    trial: &Trial,
+    corpus: &Corpus,
+    sample: &[(String, String)],
+) -> Vec<Finding> {
     let longest = recipe.data.max_length;
     let long = sample.iter().filter(|(src, tgt)| {
-        let tokens = |side: &str, of: &attentive_text::Tokenizer| side.len() > longest && of.encode(side).len() + 2 > longest;
+        let tokens = |side: &str, of: &attentive_text::Tokenizer| {
+            side.len() > longest && of.encode(side).len() + 2 > longest
+        };
         tokens(src, &trial.tokenizers.src) || tokens(tgt, &trial.tokenizers.tgt)
     });
     let mut found = Vec::new();
@@ -200,28 +233,58 @@ fn vocabulary(recipe: &Recipe, trial: &Trial, corpus: &Corpus, sample: &[(String
     };
     let long_share = long.count() as f64 / sample.len().max(1) as f64;
     if long_share > 0.0 {
-        let severity = if long_share >= 0.01 { Severity::Warning } else { Severity::Hint };
+        let severity = if long_share >= 0.01 {
+            Severity::Warning
+        } else {
+            Severity::Hint
+        };
         found.push(finding(
             severity,
             "max-length",
-            format!("{:.2}% of the pairs have more than `data.max_length` ({longest}) tokens on a side", 100.0 * long_share),
-            "training leaves them out; raise `data.max_length`, or split them into sentences".to_owned(),
+            format!(
+                "{:.2}% of the pairs have more than `data.max_length` ({longest}) tokens on a side",
+                100.0 * long_share
+            ),
+            "training leaves them out; raise `data.max_length`, or split them into sentences"
+                .to_owned(),
         ));
     }
     // What is validated on tells most; without it, the training text.
-    let unseen = |side: fn(&attentive_text::quality::inspect::TestSet) -> &[String], trained: fn(&(String, String)) -> &str| {
-        let lines: Vec<&str> = corpus.test_sets.iter().flat_map(side).map(String::as_str).collect();
-        if lines.is_empty() { sample.iter().take(5000).map(trained).collect() } else { lines }
+    let unseen = |side: fn(&attentive_text::quality::inspect::TestSet) -> &[String],
+                  trained: fn(&(String, String)) -> &str| {
+        let lines: Vec<&str> = corpus
+            .test_sets
+            .iter()
+            .flat_map(side)
+            .map(String::as_str)
+            .collect();
+        if lines.is_empty() {
+            sample.iter().take(5000).map(trained).collect()
+        } else {
+            lines
+        }
     };
     let sides = [
-        ("source", &trial.tokenizers.src, unseen(|set| &set.src, |pair| &pair.0)),
-        ("target", &trial.tokenizers.tgt, unseen(|set| &set.tgt, |pair| &pair.1)),
+        (
+            "source",
+            &trial.tokenizers.src,
+            unseen(|set| &set.src, |pair| &pair.0),
+        ),
+        (
+            "target",
+            &trial.tokenizers.tgt,
+            unseen(|set| &set.tgt, |pair| &pair.1),
+        ),
     ];
     for (side, tokenizer, lines) in sides {
         let coverage = Coverage::of(tokenizer, lines);
         let (unknown, pieces) = (coverage.unknown_share(), coverage.pieces_share());
         if unknown >= 0.005 {
-            let severity = if unknown >= 0.05 { Severity::Warning } else { Severity::Hint };
+            let severity = if unknown >= 0.05 {
+                Severity::Warning
+            } else {
+                Severity::Hint
+            };
             found.push(finding(
                 severity,
                 "unknown-tokens",
@@ -230,7 +293,11 @@ fn vocabulary(recipe: &Recipe, trial: &Trial, corpus: &Corpus, sample: &[(String
             ));
         }
         if pieces >= 0.02 {
-            let severity = if pieces >= 0.1 { Severity::Warning } else { Severity::Hint };
+            let severity = if pieces >= 0.1 {
+                Severity::Warning
+            } else {
+                Severity::Hint
+            };
             found.push(finding(
                 severity,
                 "word-pieces",
@@ -249,18 +316,22 @@ fn vocabulary(recipe: &Recipe, trial: &Trial, corpus: &Corpus, sample: &[(String
 /// Bytes that programs may still take, where Linux tells it.
 fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)
 }
 
 /// Free bytes of the disk that this folder is on.
 #[cfg(unix)]
+#[allow(clippy::unnecessary_cast)] // Other systems have other types.
 fn free_disk() -> Option<u64> {
     // SAFETY: `statvfs` is plain numbers, which the system fills in; the path is a C string.
     unsafe {
         let mut disk: libc::statvfs = std::mem::zeroed();
-        (libc::statvfs(c".".as_ptr(), &mut disk) == 0).then(|| disk.f_bavail as u64 * disk.f_frsize as u64)
+        (libc::statvfs(c".".as_ptr(), &mut disk) == 0)
+            .then(|| disk.f_bavail as u64 * disk.f_frsize as u64)
     }
 }
 

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use super::super::words::words;
 use crate::lexicon::{Lexicon, TokenPairs};
 use crate::special::SPECIALS;
 
@@ -61,9 +62,6 @@ const MOST_IN_LINE: usize = 60;
 /// Bits of a target line.
 const BITS: usize = 1024;
 
-/// Letters of a word that count, so that most forms of a word are one.
-const LETTERS: usize = 6;
-
 /// Steps of the share of words that are found, and one more for lines of which nothing is known.
 const SHARES: u8 = 10;
 
@@ -91,23 +89,46 @@ impl Words {
             }
         }
         let lexicon = Lexicon::learn(&tokens, ROUNDS, |_| {});
-        let bit_of: HashMap<u32, u16> = tgt_ids.iter().map(|(hash, (id, _))| (*id, bit(*hash))).collect();
+        let bit_of: HashMap<u32, u16> = tgt_ids
+            .iter()
+            .map(|(hash, (id, _))| (*id, bit(*hash)))
+            .collect();
         let lines = pairs.len().max(1) as f32;
         let sources = src_ids.iter().filter_map(|(hash, (id, count))| {
             let list = lexicon.translations.get(*id as usize)?;
-            let likely = list.iter().take(BEST).filter(|(_, probability)| *probability >= LEAST);
-            let bits: Vec<u16> = likely.filter_map(|(target, _)| bit_of.get(target).copied()).collect();
+            let likely = list
+                .iter()
+                .take(BEST)
+                .filter(|(_, probability)| *probability >= LEAST);
+            let bits: Vec<u16> = likely
+                .filter_map(|(target, _)| bit_of.get(target).copied())
+                .collect();
             let first = *bits.first()?;
             let mut translations = [first; BEST];
             translations[..bits.len()].copy_from_slice(&bits);
             let weight = (lines / *count as f32).ln().clamp(0.1, 8.0);
-            Some((*hash, Word { weight, translations }))
+            Some((
+                *hash,
+                Word {
+                    weight,
+                    translations,
+                },
+            ))
         });
-        let mut words = Self { sources: sources.collect(), usual: 0.0, spread: 1.0 };
-        let mut ratios: Vec<f32> = pairs.iter().map(|(src, tgt)| log_length(tgt) - log_length(src)).collect();
+        let mut words = Self {
+            sources: sources.collect(),
+            usual: 0.0,
+            spread: 1.0,
+        };
+        let mut ratios: Vec<f32> = pairs
+            .iter()
+            .map(|(src, tgt)| log_length(tgt) - log_length(src))
+            .collect();
         words.usual = median(&mut ratios);
         let usual = words.usual;
-        ratios.iter_mut().for_each(|ratio| *ratio = (*ratio - usual).abs());
+        ratios
+            .iter_mut()
+            .for_each(|ratio| *ratio = (*ratio - usual).abs());
         words.spread = median(&mut ratios).max(0.02) / 0.6745;
         words
     }
@@ -115,12 +136,18 @@ impl Words {
     /// A source line as it is compared.
     pub(super) fn source(&self, line: &str) -> Source {
         let known = words(line).filter_map(|word| self.sources.get(&word).copied());
-        Source { log_length: log_length(line), words: known.take(MOST_IN_LINE).collect() }
+        Source {
+            log_length: log_length(line),
+            words: known.take(MOST_IN_LINE).collect(),
+        }
     }
 
     /// A target line as it is compared.
     pub(super) fn target(&self, line: &str) -> Target {
-        let mut target = Target { log_length: log_length(line), ..Target::default() };
+        let mut target = Target {
+            log_length: log_length(line),
+            ..Target::default()
+        };
         for word in words(line).take(MOST_IN_LINE) {
             let bit = bit(word) as usize;
             target.bits[bit / 64] |= 1 << (bit % 64);
@@ -144,7 +171,10 @@ impl Words {
             ((found / all * f32::from(SHARES)) as u8).min(SHARES - 1)
         };
         let odd = (tgt.log_length - src.log_length - self.usual).abs() / self.spread;
-        let length = [0.5, 1.0, 1.5, 2.25, 3.5].iter().filter(|step| odd > **step).count() as u8;
+        let length = [0.5, 1.0, 1.5, 2.25, 3.5]
+            .iter()
+            .filter(|step| odd > **step)
+            .count() as u8;
         share * LENGTHS + length
     }
 }
@@ -167,51 +197,9 @@ fn frequent<'a>(lines: impl Iterator<Item = &'a str>) -> HashMap<u64, (u32, usiz
     all.sort_unstable_by_key(|(word, count)| (usize::MAX - count, *word));
     all.truncate(MOST_WORDS);
     let ids = SPECIALS.len() as u32..;
-    ids.zip(all).map(|(id, (word, count))| (word, (id, count))).collect()
-}
-
-/// The hashes of a line's words: their first letters in lower case. Scripts without spaces have words of one letter.
-fn words(line: &str) -> impl Iterator<Item = u64> {
-    let mut chars = line.chars().peekable();
-    std::iter::from_fn(move || {
-        while chars.next_if(|c| !c.is_alphanumeric()).is_some() {}
-        let first = chars.next()?;
-        let mut word = Fnv::default();
-        word.add(first);
-        if is_a_word(first) {
-            return Some(word.0);
-        }
-        let mut letters = 1;
-        while let Some(next) = chars.next_if(|c| c.is_alphanumeric() && !is_a_word(*c)) {
-            letters += 1;
-            if letters <= LETTERS {
-                word.add(next);
-            }
-        }
-        Some(word.0)
-    })
-}
-
-/// Whether a letter stands for a word, as in Chinese, or words are not told apart, as in Thai.
-fn is_a_word(c: char) -> bool {
-    matches!(c, '\u{E00}'..='\u{EFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}' | '\u{3040}'..='\u{9FFF}' | '\u{20000}'..)
-}
-
-/// The hash of Fowler, Noll and Vo: fast for the few letters of a word.
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Fnv {
-    fn add(&mut self, c: char) {
-        for lower in c.to_lowercase() {
-            self.0 = (self.0 ^ u64::from(lower)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
+    ids.zip(all)
+        .map(|(id, (word, count))| (word, (id, count)))
+        .collect()
 }
 
 /// The bit of a target word.

@@ -102,8 +102,14 @@ impl<'a> Scorer<'a> {
         let src = (0..chunk.src.len()).into_par_iter();
         let tgt = (0..chunk.tgt.len()).into_par_iter();
         let (mut src, mut tgt) = rayon::join(
-            || src.map(|i| words.source(text(chunk.src.get(i)).unwrap_or_default())).collect(),
-            || tgt.map(|i| words.target(text(chunk.tgt.get(i)).unwrap_or_default())).collect(),
+            || {
+                src.map(|i| words.source(text(chunk.src.get(i)).unwrap_or_default()))
+                    .collect()
+            },
+            || {
+                tgt.map(|i| words.target(text(chunk.tgt.get(i)).unwrap_or_default()))
+                    .collect()
+            },
         );
         self.src.append(&mut src);
         self.tgt.append(&mut tgt);

@@ -63,7 +63,10 @@ impl Evidence {
                 skip[stretch.first..stretch.end].fill(true);
             }
             for (row, _) in cells.rows.iter().zip(skip).filter(|(_, skip)| !skip) {
-                if let (Some(a), Some(b)) = (own.get_mut(row[FARTHEST] as usize), other.get_mut(row[SHIFTS] as usize)) {
+                if let (Some(a), Some(b)) = (
+                    own.get_mut(row[FARTHEST] as usize),
+                    other.get_mut(row[SHIFTS] as usize),
+                ) {
                     *a += 1.0;
                     *b += 1.0;
                 }
@@ -73,7 +76,9 @@ impl Evidence {
         let mut of_cell = [0.0; 256];
         let (mut expected_own, mut expected_other) = (0.0, 0.0);
         for cell in 0..CELLS {
-            let evidence = (own[cell] / other[cell]).ln().clamp(-MOST_EVIDENCE, MOST_EVIDENCE);
+            let evidence = (own[cell] / other[cell])
+                .ln()
+                .clamp(-MOST_EVIDENCE, MOST_EVIDENCE);
             of_cell[cell] = evidence;
             expected_own += evidence * own[cell] / all;
             expected_other -= evidence * other[cell] / all;
@@ -87,14 +92,21 @@ impl Evidence {
 }
 
 fn search(files: &[Cells], evidence: &Evidence) -> Vec<Stretch> {
-    let tasks: Vec<(usize, usize)> = (0..files.len()).flat_map(|file| (0..SHIFTS).map(move |shift| (file, shift))).collect();
-    let found: Vec<Vec<(f32, Stretch)>> = tasks.into_par_iter().map(|(file, shift)| one_shift(file, &files[file].rows, shift, evidence)).collect();
+    let tasks: Vec<(usize, usize)> = (0..files.len())
+        .flat_map(|file| (0..SHIFTS).map(move |shift| (file, shift)))
+        .collect();
+    let found: Vec<Vec<(f32, Stretch)>> = tasks
+        .into_par_iter()
+        .map(|(file, shift)| one_shift(file, &files[file].rows, shift, evidence))
+        .collect();
     let mut found: Vec<(f32, Stretch)> = found.into_iter().flatten().collect();
     // Of stretches that overlap the one with the most evidence stays.
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut kept: Vec<Stretch> = Vec::new();
     for (_, stretch) in found {
-        let overlaps = |other: &Stretch| other.file == stretch.file && other.first < stretch.end && stretch.first < other.end;
+        let overlaps = |other: &Stretch| {
+            other.file == stretch.file && other.first < stretch.end && stretch.first < other.end
+        };
         if !kept.iter().any(overlaps) {
             kept.push(stretch);
         }
@@ -103,19 +115,36 @@ fn search(files: &[Cells], evidence: &Evidence) -> Vec<Stretch> {
 }
 
 /// The stretches of a file for one distance; the distance 0 looks for lines that are unrelated.
-fn one_shift(file: usize, rows: &[[u8; SHIFTS + 1]], shift: usize, evidence: &Evidence) -> Vec<(f32, Stretch)> {
+fn one_shift(
+    file: usize,
+    rows: &[[u8; SHIFTS + 1]],
+    shift: usize,
+    evidence: &Evidence,
+) -> Vec<(f32, Stretch)> {
     let (fault, least, drift) = if shift == FARTHEST {
         (Fault::Unrelated, UNRELATED_SUM, DRIFT * evidence.unrelated)
     } else {
         let distance = shift as i64 - FARTHEST as i64;
-        (Fault::Shifted(distance), SHIFTED_SUM, DRIFT * evidence.shifted)
+        (
+            Fault::Shifted(distance),
+            SHIFTED_SUM,
+            DRIFT * evidence.shifted,
+        )
     };
     let mut found = Vec::new();
     let (mut sum, mut start) = (0.0f32, 0);
     let (mut peak, mut peak_end) = (0.0f32, 0);
     let mut end_run = |peak: f32, start: usize, end: usize| {
         if peak >= least && end - start >= FEWEST_LINES {
-            found.push((peak, Stretch { file, first: start, end, fault }));
+            found.push((
+                peak,
+                Stretch {
+                    file,
+                    first: start,
+                    end,
+                    fault,
+                },
+            ));
         }
     };
     for (line, row) in rows.iter().enumerate() {

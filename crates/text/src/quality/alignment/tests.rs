@@ -6,7 +6,9 @@ use super::*;
 fn corpus(lines: usize, seed: u64) -> (Vec<String>, Vec<String>) {
     let mut state = seed;
     let mut draw = |below: u64| {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         (state >> 33) % below
     };
     let mut sides = (Vec::new(), Vec::new());
@@ -39,7 +41,10 @@ fn found(src: &[String], tgt: &[String]) -> Vec<Stretch> {
 #[track_caller]
 fn assert_near(stretch: &Stretch, first: usize, end: usize, fault: Fault) {
     assert_eq!(stretch.fault, fault, "{stretch:?}");
-    assert!(stretch.first.abs_diff(first) <= 3 && stretch.end.abs_diff(end) <= 3, "{stretch:?}, not {first}..{end}");
+    assert!(
+        stretch.first.abs_diff(first) <= 3 && stretch.end.abs_diff(end) <= 3,
+        "{stretch:?}, not {first}..{end}"
+    );
 }
 
 #[test]
