@@ -226,6 +226,65 @@ fn two_models_are_chained_through_english_sentence_by_sentence() {
         .bad(2, &["attentive pull de-fr"]);
 }
 
+/// The same model from English, into French and into Chinese in two scripts.
+fn model_of_several_targets() -> Files {
+    let mut files = model();
+    let mut vocabulary: Value = serde_json::from_slice(&files["vocab.json"]).expect("JSON");
+    let tokens = vocabulary.as_object_mut().expect("a vocabulary");
+    let taken = [("c", ">>fra<<"), ("g", ">>cmn_Hans<<"), ("h", ">>cmn_Hant<<")];
+    for (old, new) in taken {
+        let id = tokens.remove(old).expect("a token");
+        tokens.insert(new.to_owned(), id);
+    }
+    files.insert("vocab.json".to_owned(), vocabulary.to_string().into());
+    let config = r#"{"source_lang": "en", "target_lang": "mul"}"#;
+    files.insert("tokenizer_config.json".to_owned(), config.into());
+    files
+}
+
+#[test]
+fn of_a_model_of_several_targets_to_chooses_the_language() {
+    const SEVERAL: &str = "Helsinki-NLP/opus-mt-en-mul";
+    let user = User::of(LocalHub::start(&[(SEVERAL, model_of_several_targets())]));
+    let row = user.run(&["pull", SEVERAL]).good();
+    assert!(row.contains("en to cmn_Hans, cmn_Hant, fra"), "{row}");
+    let list = json(&user.run(&["models", "--json"]).good());
+    assert_eq!(list[2]["from"], "en");
+    assert_eq!(list[2]["targets"].as_array().map(Vec::len), Some(3));
+
+    let text = "the cat is here .";
+    let with_token = |token: &str| {
+        let line = format!("{token} {text}");
+        let ran = user.translate(&["--model", SEVERAL, "--whole-lines", "--json", &line]);
+        assert!(
+            ran.stderr.contains("choose one with --to") && ran.stderr.contains(">>cmn_Hans<<"),
+            "{ran:?}"
+        );
+        json(&ran.good())["log_prob"].clone()
+    };
+    let chosen = |arguments: &[&str]| {
+        let ran = user.translate(&[arguments, &["--whole-lines", "--json", text]].concat());
+        assert_eq!(ran.stderr, "", "{arguments:?}");
+        json(&ran.good())["log_prob"].clone()
+    };
+    for (to, token) in [
+        ("fr", ">>fra<<"),
+        ("zh", ">>cmn_Hans<<"),
+        ("zh-Hant", ">>cmn_Hant<<"),
+    ] {
+        let expected = with_token(token);
+        assert_eq!(chosen(&["--from", "en", "--to", to]), expected, "{to}");
+        assert_eq!(chosen(&["--model", SEVERAL, "--to", to]), expected, "{to}");
+    }
+    assert_ne!(with_token(">>fra<<"), with_token(">>cmn_Hans<<"));
+    user.translate(&["--model", SEVERAL, "--to", "es", text])
+        .bad(2, &["does not translate into es", "cmn_Hans, cmn_Hant, fra"]);
+    // The first half of a chain is built in.
+    let chained = user.translate(&["--from", "de", "--to", "fr", "Guten Morgen."]);
+    assert!(chained.stderr.contains("through English"), "{chained:?}");
+    chained.good();
+}
+
 #[test]
 fn the_text_decides_among_the_languages_of_all_models() {
     let user = User::new();

@@ -127,7 +127,7 @@ fn an_index_that_leads_elsewhere_or_to_nothing_is_refused() {
         (json!("/etc/passwd"), "beside it"),
         (json!("model.safetensors.index.json"), "beside it"),
         (json!(7), "beside it"),
-        (json!("model-00003-of-00003.safetensors"), "cannot read"),
+        (json!("model-00003-of-00003.safetensors"), "cannot open"),
         (
             json!("model-00002-of-00002.safetensors"),
             "no tensor `final_logits_bias`",

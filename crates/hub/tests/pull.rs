@@ -488,6 +488,38 @@ fn a_pair_that_has_only_a_big_model_gets_that() {
 }
 
 #[test]
+fn weights_in_several_files_are_fetched_with_their_index_and_only_whole() {
+    let mut files = noise();
+    let weights = files.remove("model.safetensors").expect("weights");
+    files.retain(|name, _| name != "pytorch_model.bin");
+    let (first, second) = weights.split_at(weights.len() / 2);
+    let index = "model.safetensors.index.json";
+    let names = [1, 2].map(|number| format!("model-0000{number}-of-00002.safetensors"));
+    files.insert(index.to_owned(), b"{}".to_vec());
+    files.insert(names[0].clone(), first.to_vec());
+    files.insert("../../model-00003-of-00003.safetensors".to_owned(), vec![7; 9]);
+
+    // The second one is missing.
+    let server = LocalHub::start(&[(NAME, files.clone())]);
+    let message = User::of(&server.endpoint).refused(NAME);
+    assert!(message.contains("all of the several files"), "{message}");
+    assert!(server.downloads(&names[0]).is_empty(), "nothing is fetched");
+
+    files.insert(names[1].clone(), second.to_vec());
+    let server = LocalHub::start(&[(NAME, files)]);
+    let user = User::of(&server.endpoint);
+    let name = NAME.parse().expect("a name");
+    let convert = |files: &Path, out: &Path| -> Result<(), HubError> {
+        let read = |name: &String| fs::read(files.join(name)).expect("it was fetched");
+        assert!(files.join(index).is_file());
+        assert!(names.iter().flat_map(read).eq(weights.iter().copied()));
+        Ok(fake_dir::write(out)?)
+    };
+    attentive_hub::pull(&name, &user.settings, &user.store(), &|_| {}, convert)
+        .expect("all files");
+}
+
+#[test]
 fn a_busy_server_is_asked_again_and_a_broken_one_not_for_ever() {
     for status in [429, 500, 502, 503, 504] {
         let times = AtomicUsize::new(0);
