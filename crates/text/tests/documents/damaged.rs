@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use attentive_text::documents::{Document, Format};
+use attentive_text::markup::Marked;
 
 use super::archives::{docx, odt};
 use super::{check, in_rot13};
@@ -286,14 +287,15 @@ fn random_text_of_every_format_is_kept_or_refused() {
                     String::from_utf8_lossy(&new)
                 )
             });
+            // Lines that were wrapped are wrapped elsewhere.
+            let words = |texts: &[Marked]| -> Vec<String> {
+                let words = texts.iter().map(Marked::text).collect::<Vec<_>>().join(" ");
+                words.split_whitespace().map(str::to_owned).collect()
+            };
             if matches!(format, Format::Json | Format::Yaml | Format::Text) {
                 let (expected, found) = (in_rot13(document.texts()), again.texts());
-                assert_eq!(
-                    expected,
-                    found,
-                    "{format} {number}: {text:?}\n{:?}",
-                    String::from_utf8_lossy(&new)
-                );
+                let new = String::from_utf8_lossy(&new);
+                assert_eq!(words(&expected), words(found), "{format} {number}: {text:?}\n{new:?}");
             }
         }
         println!("{format}: {read} of 10000 are documents");
