@@ -111,6 +111,7 @@ mod tests {
         n_best: 1,
         alignments: false,
         whole_lines: false,
+        markup: false,
     };
 
     fn key(sentence: &str) -> Key {

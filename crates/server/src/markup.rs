@@ -5,20 +5,23 @@
 
 use std::sync::Arc;
 
+use attentive_runtime::translator::{Alternative, Translation, Unmarked};
+use attentive_text::markup::{Marked, Page, Syntax, XmlTags};
+
 use crate::app::App;
-use crate::models::Direction;
+use crate::models::{Direction, Served};
 use crate::refusal::{Refusal, invalid};
 use crate::translating::{Translated, Translating, Wish};
 
 /// How a text is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Format {
     /// Plain text.
     Text,
     /// HTML.
     Html,
-    /// XML.
-    Xml,
+    /// XML, and what its tags do.
+    Xml(XmlTags),
 }
 
 impl Format {
@@ -43,14 +46,114 @@ pub async fn translate(
     let Direction::Model(model) = direction else {
         return Ok(texts.into_iter().map(Translated::unchanged).collect());
     };
-    match format {
+    let syntax = match format {
         Format::Text => {
-            Translating::begin(app, model, texts, wish)
+            return Translating::begin(app, model, texts, wish)
                 .await?
                 .all()
-                .await
+                .await;
         }
-        Format::Html => Err(invalid("html format is not supported")),
-        Format::Xml => Err(invalid("xml format is not supported")),
+        Format::Html => Syntax::Html,
+        Format::Xml(tags) => Syntax::Xml(tags),
+    };
+    let read = move || {
+        let page = |text: String| Page::read(text, &syntax);
+        texts
+            .into_iter()
+            .map(page)
+            .map(MarkedPage::of)
+            .collect::<Vec<_>>()
+    };
+    let pages = tokio::task::spawn_blocking(read).await;
+    let pages = pages.map_err(|_panicked| Refusal::Failed)?;
+    translate_pages(app, model, pages, wish).await
+}
+
+/// A page and its texts without their tags.
+struct MarkedPage {
+    page: Page,
+    texts: Vec<Unmarked>,
+}
+
+impl MarkedPage {
+    fn of(page: Page) -> Self {
+        let texts = page.texts().iter().map(Unmarked::of).collect();
+        Self { page, texts }
     }
+
+    /// The page with translations of its texts. Its n-th alternative has their n-th alternatives.
+    fn translated(&self, found: Vec<Translated>) -> Translated {
+        let (mut translations, mut sentences) = (Vec::new(), Vec::new());
+        for one in found {
+            translations.push(one.translation);
+            sentences.extend(one.sentences);
+        }
+        let ranks = translations.iter().map(|one| one.alternatives.len()).max();
+        let ranked = |rank: Option<usize>| {
+            let text = |(text, one): (&Unmarked, &Translation)| -> Marked {
+                let last = one.alternatives.len().checked_sub(1);
+                let other = rank
+                    .zip(last)
+                    .map(|(rank, last)| &one.alternatives[rank.min(last)]);
+                let one = other.map_or_else(|| one.clone(), |other| other.clone().into());
+                text.restore(one).marked
+            };
+            let texts: Vec<Marked> = self.texts.iter().zip(&translations).map(text).collect();
+            self.page.write(&texts)
+        };
+        let mut whole = Translation::empty();
+        for one in &translations {
+            whole.score += one.score / translations.len() as f64;
+            whole.log_prob += one.log_prob;
+            whole.unknown += one.unknown;
+            whole.repetition_blocked |= one.repetition_blocked;
+            if let Some(cut) = one.truncated {
+                whole.truncated = Some(whole.truncated.unwrap_or(0) + cut);
+            }
+        }
+        let alternative = |rank| Alternative {
+            text: ranked(Some(rank)),
+            score: whole.score,
+            log_prob: whole.log_prob,
+            finished: whole.finished,
+            tokens: None,
+            alignment: None,
+            unit_alignment: None,
+            pivot: None,
+        };
+        whole.alternatives = (0..ranks.unwrap_or(0)).map(alternative).collect();
+        whole.text = ranked(None);
+        Translated {
+            translation: whole,
+            sentences,
+        }
+    }
+}
+
+/// The texts of all pages go through the queue together.
+async fn translate_pages(
+    app: &Arc<App>,
+    model: &Arc<Served>,
+    pages: Vec<MarkedPage>,
+    wish: Wish,
+) -> Result<Vec<Translated>, Refusal> {
+    let texts = pages.iter().flat_map(|page| &page.texts);
+    let texts: Vec<String> = texts.map(|text| text.text().to_owned()).collect();
+    let wish = Wish {
+        alignments: true,
+        markup: true,
+        ..wish
+    };
+    let found = Translating::begin(app, model, texts, wish)
+        .await?
+        .all()
+        .await?;
+    let write = move || {
+        let mut found = found.into_iter();
+        let page =
+            |page: &MarkedPage| page.translated(found.by_ref().take(page.texts.len()).collect());
+        pages.iter().map(page).collect()
+    };
+    let written = tokio::task::spawn_blocking(write).await;
+    written.map_err(|_panicked| Refusal::Failed)
 }

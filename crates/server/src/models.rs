@@ -24,6 +24,8 @@ pub struct Variant {
     pub alignments: bool,
     /// Whether a line is translated as it stands, as a single sentence, whatever the model does otherwise.
     pub whole_lines: bool,
+    /// Whether the text has markup, so that it is raw text whatever the model does otherwise.
+    pub markup: bool,
 }
 
 /// A model that is served.
@@ -66,8 +68,9 @@ impl Served {
             n_best,
             alignments,
             whole_lines,
+            markup,
         } = variant;
-        if n_best == 1 && !alignments && !whole_lines {
+        if n_best == 1 && !alignments && !whole_lines && !markup {
             return Ok(Arc::clone(&self.translator));
         }
         let mut variants = self.variants.lock().unwrap_or_else(PoisonError::into_inner);
@@ -76,7 +79,9 @@ impl Served {
         }
         let mut options = self.translator.options().clone();
         options.alignments = alignments;
-        if whole_lines {
+        if markup {
+            options.lines = Lines::RawText;
+        } else if whole_lines {
             options.lines = Lines::Whole;
         }
         let search = &mut options.search;

@@ -28,6 +28,8 @@ pub struct Wish {
     pub alignments: bool,
     /// Lines as they stand, each as a single sentence.
     pub whole_lines: bool,
+    /// Texts without their markup, which is put back by the alignments.
+    pub markup: bool,
     /// What each token cost, with so many alternatives for it.
     pub details: Option<usize>,
     /// What the translation must start with.
@@ -40,6 +42,7 @@ impl Default for Wish {
             n_best: 1,
             alignments: false,
             whole_lines: false,
+            markup: false,
             details: None,
             prefix: String::new(),
         }
@@ -52,6 +55,7 @@ impl Wish {
             n_best: self.n_best,
             alignments: self.alignments,
             whole_lines: self.whole_lines,
+            markup: self.markup,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use attentive_text::markup::{Outline, XmlTags};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -76,7 +77,8 @@ async fn translated(app: &Arc<App>, fields: &Fields) -> Result<Value, Refusal> {
             whole_lines: style.split == Split::Never,
             ..Wish::default()
         };
-        let found = markup::translate(app, &direction, style.format, own.collect(), wish).await?;
+        let found =
+            markup::translate(app, &direction, style.format.clone(), own.collect(), wish).await?;
         for (place, one) in places.into_iter().zip(found) {
             let mut answer = json!({
                 "detected_source_language": base(&source).to_uppercase(),
@@ -124,6 +126,33 @@ struct Style {
     model_type: Option<String>,
 }
 
+/// What the tags of an XML document do. Lists come as lists, or as names with commas between them.
+fn xml_tags(fields: &Fields) -> Result<XmlTags, Refusal> {
+    let list = |name: &str| -> Result<Vec<String>, Refusal> {
+        let mut names = Vec::new();
+        for value in fields.all(name) {
+            let text = value
+                .as_str()
+                .ok_or_else(|| invalid(format!("Value for '{name}' not supported.")))?;
+            let own = text.split(',').map(str::trim).filter(|tag| !tag.is_empty());
+            names.extend(own.map(str::to_owned));
+        }
+        Ok(names)
+    };
+    let is_listed =
+        fields.get("outline_detection").is_some() && !fields.flag("outline_detection")?;
+    Ok(XmlTags {
+        splitting: list("splitting_tags")?,
+        non_splitting: list("non_splitting_tags")?,
+        ignored: list("ignore_tags")?,
+        outline: if is_listed {
+            Outline::Listed
+        } else {
+            Outline::Detected
+        },
+    })
+}
+
 /// Where a text is split into sentences.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Split {
@@ -140,10 +169,10 @@ impl Style {
         let format = match fields.text("tag_handling").as_deref() {
             None => Format::Text,
             Some("html") => Format::Html,
-            Some("xml") => Format::Xml,
+            Some("xml") => Format::Xml(xml_tags(fields)?),
             Some(_) => return Err(invalid("Value for 'tag_handling' not supported.")),
         };
-        let split = match (fields.text("split_sentences").as_deref(), format) {
+        let split = match (fields.text("split_sentences").as_deref(), &format) {
             (Some("0"), _) => Split::Never,
             (Some("nonewlines"), _) | (None, Format::Html) => Split::WithoutLines,
             (None | Some("1"), _) => Split::Sentences,

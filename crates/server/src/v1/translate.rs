@@ -33,6 +33,7 @@ pub async fn translate(State(app): State<Arc<App>>, request: Request) -> Respons
             n_best: 1 + question.number("alternatives", 0..=most, 0)?,
             alignments: question.fields.flag("alignments")?,
             whole_lines: false,
+            markup: false,
             details: details.then_some(top),
             prefix: question.fields.text("prefix").unwrap_or_default(),
         };

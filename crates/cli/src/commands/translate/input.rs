@@ -97,6 +97,41 @@ impl InputArgs {
     }
 }
 
+impl InputArgs {
+    /// Whether the sentences are on the command line.
+    pub fn is_given(&self) -> bool {
+        !self.sentences.is_empty()
+    }
+
+    /// Everything at once, for formats in which a line means nothing: each sentence, or the whole file.
+    pub fn read_whole(&self) -> anyhow::Result<Vec<String>> {
+        if self.prefix.is_some() || self.prefix_file.is_some() {
+            bail!(
+                "--prefix and --prefix-file belong to lines: leave them out with --format html and xml"
+            );
+        }
+        if !self.sentences.is_empty() {
+            return Ok(self.sentences.clone());
+        }
+        let mut text = Vec::new();
+        match self.input.as_deref().filter(|path| *path != Path::new("-")) {
+            None => io::stdin().read_to_end(&mut text).map_err(unreadable)?,
+            Some(path) => {
+                let unreadable = |source| TextError::Open {
+                    path: path.to_owned(),
+                    source,
+                };
+                let file = File::open(path).map_err(unreadable);
+                file?.read_to_end(&mut text).map_err(unreadable)?
+            }
+        };
+        String::from_utf8(text).map(|text| vec![text]).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            anyhow::anyhow!("the text is not UTF-8 (at byte {at}); convert it first, with `iconv -t UTF-8` for example")
+        })
+    }
+}
+
 impl Input {
     fn new(
         lines: impl Iterator<Item = Result<String, TextError>> + 'static,

@@ -5,6 +5,7 @@
 
 mod answers;
 mod input;
+mod markup;
 mod progress;
 
 use std::io::Write;
@@ -47,6 +48,10 @@ pub struct TranslateArgs {
     input: InputArgs,
     #[command(flatten)]
     lines: LinesArgs,
+    /// How the text is written: in html and xml the text between the tags is translated, and everything else comes back
+    /// as it is
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = markup::TextFormat::Text)]
+    format: markup::TextFormat,
     /// Where to write [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -82,6 +87,7 @@ Examples:
   attentive translate \"Guten Morgen, wie geht es dir?\"
   attentive translate \"How are you? See https://example.org :-)\" \"ALL GOOD!\"
   attentive translate --to de -i letter.txt -o brief.txt
+  attentive translate --format html -i page.html -o seite.html
   attentive translate --from fr --to en \"Où est la gare ?\"    (after `attentive pull fr-en`)
   attentive translate --model runs/multi30k \"Ein Hund rennt.\" \"Zwei Katzen schlafen.\"
   attentive translate --model runs/multi30k -i test.de -o test.en --beam 8
@@ -105,6 +111,9 @@ several sentences in a line is their mean.";
 pub fn run(args: TranslateArgs, terminal: &Terminal) -> anyhow::Result<()> {
     without_huge_pages();
     let asked = args.direction.asked(args.model.as_deref(), terminal)?;
+    if let Some(syntax) = args.format.syntax() {
+        return markup::run(&args, &syntax, asked, terminal);
+    }
     let mut input = args.input.open(terminal)?;
     let window = match input.pace {
         Pace::Line => 1,
