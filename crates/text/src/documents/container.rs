@@ -88,13 +88,13 @@ impl Container {
     }
 
     /// The archive with these texts.
-    pub fn write(&self, mut texts: &[Marked], language: Option<&str>) -> Result<Vec<u8>> {
+    pub fn write(&self, mut texts: &[Marked]) -> Result<Vec<u8>> {
         let mut new = Vec::new();
         for part in &self.parts {
             let (own, others) = texts.split_at(part.template.texts.len());
             texts = others;
             if own != part.template.texts {
-                let filled = part.template.fill(&part.template.texts, own, language);
+                let filled = part.template.fill(&part.template.texts, own);
                 new.push((part.entry, filled));
             }
         }

@@ -9,6 +9,10 @@ pub enum Format {
     Text,
     /// Markdown (CommonMark with tables, footnotes and strikethrough).
     Markdown,
+    /// HTML.
+    Html,
+    /// XML in which the elements beside text are part of it.
+    Xml,
     /// SubRip subtitles.
     Srt,
     /// WebVTT subtitles.
@@ -28,9 +32,11 @@ pub enum Format {
 }
 
 /// Each format with its name and the endings of its files, the usual one first.
-const FORMATS: [(Format, &str, &[&str]); 10] = [
+const FORMATS: [(Format, &str, &[&str]); 12] = [
     (Format::Text, "text", &["txt"]),
     (Format::Markdown, "markdown", &["md", "markdown"]),
+    (Format::Html, "html", &["html", "htm", "xhtml"]),
+    (Format::Xml, "xml", &["xml"]),
     (Format::Srt, "srt", &["srt"]),
     (Format::Vtt, "vtt", &["vtt"]),
     (Format::Po, "po", &["po", "pot"]),
@@ -98,6 +104,8 @@ impl Format {
             Some(Self::Vtt)
         } else if text.starts_with("<?xml") && text.contains("<xliff") {
             Some(Self::Xliff)
+        } else if starts(text, "<!doctype html") || starts(text, "<html") {
+            Some(Self::Html)
         } else if first.parse::<u32>().is_ok() && second.contains(" --> ") {
             Some(Self::Srt)
         } else {
@@ -115,6 +123,11 @@ impl std::fmt::Display for Format {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
+}
+
+fn starts(text: &str, with: &str) -> bool {
+    let start = text.get(..with.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(with))
 }
 
 /// What every zip archive that is not empty begins with.
@@ -150,6 +163,7 @@ mod tests {
                 Some(Format::Xliff),
             ),
             (b"PK\x03\x04....[Content_Types].xml", Some(Format::Docx)),
+            (b"<!DOCTYPE HTML>\n<p>", Some(Format::Html)),
             (b"Ein Satz.\n", None),
             (b"{\"a\": 1}", None),
             (b"", None),

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use serde::de::IgnoredAny;
 
-use super::plain::{Plain, is_identifier};
+use super::plain::{Value, is_identifier};
 use super::skipped::Reason;
 use super::template::Template;
 use super::{Problem, start_of};
@@ -36,13 +36,13 @@ pub(crate) fn read(source: String) -> Result<Template, Problem> {
         };
         match unsuited(&text) {
             Some(reason) => skipped.push((range.start, reason)),
-            None => values.push((range, Plain::new(&text))),
+            None => values.push((range, Value::new(&text))),
         }
     }
     let mut template = Template::new(source);
-    for (range, (plain, texts)) in values {
+    for (range, (value, texts)) in values {
         template.add(range, texts, move |texts, _| {
-            escapes.quoted(&plain.filled(texts))
+            escapes.quoted(&value.filled(texts))
         });
     }
     for (offset, reason) in skipped {
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(texts, ["Ein \"Hund\"", "Zwei"]);
         assert_eq!(template.skipped.len(), 1);
         let new = [Marked::plain("A \\ \"dog\""), Marked::plain("Two")];
-        let filled = template.fill(&template.texts, &new, None);
+        let filled = template.fill(&template.texts, &new);
         let expected = source
             .replace("Ein \\\"Hund\\\"", "A \\\\ \\\"dog\\\"")
             .replace("Zwei", "Two");
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn a_file_in_ascii_stays_one() {
         let template = read("{\"a\": \"sch\\u00f6n\"}".to_owned()).unwrap();
-        let filled = template.fill(&template.texts, &[Marked::plain("grün 👍")], None);
+        let filled = template.fill(&template.texts, &[Marked::plain("grün 👍")]);
         assert_eq!(filled, "{\"a\": \"gr\\u00fcn \\ud83d\\udc4d\"}");
     }
 

@@ -14,7 +14,7 @@ use super::plain::wrapped;
 use super::skipped::Reason;
 use super::template::{Filler, Template};
 use super::{Problem, start_of};
-use crate::markup::{Marked, Part};
+use crate::markup::{Marked, Page, Part, Syntax};
 
 type Located<'a> = (Event<'a>, Range<usize>);
 
@@ -35,15 +35,25 @@ pub(crate) fn read(source: String) -> Result<Template, Problem> {
     let mut reader = Reader {
         source: &source,
         found: Vec::new(),
+        pages: Vec::new(),
         skipped: Vec::new(),
     };
     reader.blocks(&events);
-    let Reader { found, skipped, .. } = reader;
+    let Reader {
+        found,
+        pages,
+        skipped,
+        ..
+    } = reader;
     let mut template = Template::new(source);
     for (run, texts) in found {
         template.add(run.range.clone(), texts, move |texts, filler| {
             run.write(texts, filler)
         });
+    }
+    for (range, page) in pages {
+        let texts = page.texts().to_vec();
+        template.add(range, texts, move |texts, _| page.write(texts));
     }
     for (offset, reason) in skipped {
         template.skip(offset, reason);
@@ -74,6 +84,8 @@ enum Place {
 struct Reader<'a> {
     source: &'a str,
     found: Vec<(Run, Vec<Marked>)>,
+    /// Blocks of HTML.
+    pages: Vec<(Range<usize>, Page)>,
     skipped: Vec<(usize, Reason)>,
 }
 
@@ -101,6 +113,11 @@ impl Reader<'_> {
                 }
                 _ => {}
             }
+            if let Event::Start(Element::HtmlBlock) = event
+                && self.html(range)
+            {
+                continue;
+            }
             let begins = matches!(event, Event::Start(_));
             if let Some(reason) = skipping.filter(|_| begins)
                 && is_text(&words(&self.source[range.clone()], reason))
@@ -109,6 +126,17 @@ impl Reader<'_> {
             }
         }
         self.run(&events[first..], place);
+    }
+
+    /// A block of HTML, unless it is inside a quotation, whose marks would be taken for text.
+    fn html(&mut self, range: &Range<usize>) -> bool {
+        let html = &self.source[range.clone()];
+        if html.lines().any(|line| line.trim_start().starts_with('>')) {
+            return false;
+        }
+        self.pages
+            .push((range.clone(), Page::read(html, &Syntax::Html)));
+        true
     }
 
     /// Events of one block, next to each other.
@@ -313,13 +341,27 @@ fn words(block: &str, reason: Reason) -> String {
 impl Run {
     fn write(&self, texts: &[Marked], filler: &Filler<'_>) -> String {
         let parts = self.block.filled(texts);
-        let written = self
-            .tags
-            .write(&parts, filler, |text| escape(text, self.place));
-        let written = match self.place {
-            Place::Block => at_beginning(written),
-            Place::Cell | Place::Inside => written,
-        };
+        let mut written = String::new();
+        // What stands at the beginning of a line may be markup there and nowhere else.
+        let mut first = 0;
+        for place in 0..=parts.len() {
+            let ends_line = match parts.get(place) {
+                Some(Part::Point(number)) => self.tags.is_break(*number),
+                Some(_) => false,
+                None => true,
+            };
+            if ends_line {
+                let end = (place + 1).min(parts.len());
+                let line = self
+                    .tags
+                    .write(&parts[first..end], filler, |text| escape(text, self.place));
+                written.push_str(&match self.place {
+                    Place::Block => at_beginning(line.trim_start_matches([' ', '\t']).to_owned()),
+                    Place::Cell | Place::Inside => line,
+                });
+                first = end;
+            }
+        }
         match &self.lines {
             None => written,
             Some((width, between)) => wrapped(&written, *width, may_begin).join(between),

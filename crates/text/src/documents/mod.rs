@@ -6,7 +6,7 @@
 //!
 //! Every reader finds the byte ranges that hold text ([`template`]); writing replaces these ranges and copies
 //! everything else, so that what is not text stays as it is to the last byte, and so does a text that came back
-//! unchanged. One file per format: [`plain`], [`markdown`], [`subtitles`], [`po`], [`json`], [`yaml`], [`xliff`],
+//! unchanged. HTML and XML are read by [`crate::markup`], all others here, one file per format: [`plain`], [`markdown`], [`subtitles`], [`po`], [`json`], [`yaml`], [`xliff`],
 //! [`docx`] and [`odt`] (both in a zip [`container`]).
 
 mod block;
@@ -28,12 +28,12 @@ mod yaml;
 
 use std::path::Path;
 
-pub use format::Format;
+pub use format::{Format, HEAD};
 pub use skipped::{Reason, Skipped};
 
 use crate::error::{Result, TextError};
 use crate::lines::BYTE_ORDER_MARK;
-use crate::markup::Marked;
+use crate::markup::{Marked, Page, Syntax, XmlTags};
 use container::Container;
 use template::Template;
 
@@ -50,6 +50,8 @@ pub struct Document {
 enum Body {
     /// A file that is text itself.
     Text(Template),
+    /// HTML or XML.
+    Page(Page),
     /// A zip archive of several.
     Archive(Container),
 }
@@ -99,6 +101,22 @@ impl Document {
             });
         }
         let source = text_of(name, bytes)?;
+        let page = match format {
+            Format::Html => Some(Page::read(&*source, &Syntax::Html)),
+            Format::Xml => {
+                xml::Xml::parse(&source).map_err(named)?;
+                Some(Page::read(&*source, &Syntax::Xml(XmlTags::default())))
+            }
+            _ => None,
+        };
+        if let Some(page) = page {
+            return Ok(Self {
+                format,
+                texts: page.texts().to_vec(),
+                skipped: Vec::new(),
+                body: Body::Page(page),
+            });
+        }
         let mut template = match format {
             Format::Text => plain::read(source),
             Format::Markdown => markdown::read(source),
@@ -108,7 +126,7 @@ impl Document {
             Format::Json => json::read(source),
             Format::Yaml => yaml::read(source),
             Format::Xliff => xliff::read(source),
-            Format::Docx | Format::Odt => unreachable!("read above"),
+            Format::Html | Format::Xml | Format::Docx | Format::Odt => unreachable!("read above"),
         }
         .map_err(named)?;
         Ok(Self {
@@ -144,7 +162,7 @@ impl Document {
         assert_eq!(texts.len(), self.texts.len(), "each text has its own");
         match &self.body {
             Body::Text(template) => {
-                let filled = template.fill(&self.texts, texts, language);
+                let filled = template.fill(&self.texts, texts);
                 Ok(match language {
                     Some(language) if self.format == Format::Xliff && texts != self.texts => {
                         xliff::with_language(filled, language)
@@ -153,7 +171,8 @@ impl Document {
                 }
                 .into_bytes())
             }
-            Body::Archive(container) => container.write(texts, language),
+            Body::Page(page) => Ok(page.write(texts).into_bytes()),
+            Body::Archive(container) => container.write(texts),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::block::is_text;
 use super::template::Template;
 use super::{Problem, start_of};
-use crate::markup::Marked;
+use crate::markup::{Marked, Page, Syntax};
 
 /// Reads plain text.
 pub(crate) fn read(source: String) -> Result<Template, Problem> {
@@ -122,7 +122,7 @@ impl Plain {
         // A line break in a translation would be one too many.
         let mut texts = texts
             .iter()
-            .map(|text| text.text().replace(['\n', '\r'], " "));
+            .map(|text| text.text().replace('\n', " "));
         let mut filled = String::new();
         for piece in &self.pieces {
             match piece {
@@ -136,6 +136,39 @@ impl Plain {
             }
         }
         filled
+    }
+}
+
+/// A string of a table: plain text, or HTML.
+#[derive(Debug)]
+pub(crate) enum Value {
+    Plain(Plain),
+    Html(Page),
+}
+
+impl Value {
+    /// Cuts a string; gives the texts, too. It is HTML if an element ends in it.
+    pub fn new(text: &str) -> (Self, Vec<Marked>) {
+        let ends = |(place, _)| {
+            let name = &text[place + 2..];
+            let end = name.find(|c: char| !c.is_ascii_alphanumeric());
+            end.is_some_and(|end| end > 0 && name[end..].starts_with('>'))
+        };
+        if text.match_indices("</").any(ends) {
+            let page = Page::read(text, &Syntax::Html);
+            let texts = page.texts().to_vec();
+            return (Self::Html(page), texts);
+        }
+        let (plain, texts) = Plain::new(text);
+        (Self::Plain(plain), texts)
+    }
+
+    /// The string with these texts in it.
+    pub fn filled(&self, texts: &[Marked]) -> String {
+        match self {
+            Self::Plain(plain) => plain.filled(texts),
+            Self::Html(page) => page.write(texts),
+        }
     }
 }
 
@@ -258,6 +291,16 @@ mod tests {
         assert_eq!(texts(poem).len(), 3);
         let list = "- ein langer Punkt, der fast die ganze Zeile braucht\n- ein zweiter Punkt, der genauso lang ist wie er\n";
         assert_eq!(texts(list).len(), 2);
+    }
+
+    #[test]
+    fn a_string_in_which_an_element_ends_is_html() {
+        let (value, texts) = Value::new("Ein <b>Hund</b> &amp; so");
+        assert_eq!(texts[0].text(), "Ein Hund & so");
+        assert_eq!(value.filled(&[Marked::plain("A & B")]), "A &amp; B");
+        let (value, texts) = Value::new("usage: x <file> & </> </");
+        assert_eq!(texts[0].text(), "usage: x <file> & </> </");
+        assert_eq!(value.filled(&[Marked::plain("A & B")]), "A & B");
     }
 
     #[test]

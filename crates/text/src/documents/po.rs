@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::block::is_text;
-use super::plain::{Plain, line_end, wrapped};
+use super::plain::{Value, line_end, wrapped};
 use super::skipped::Reason;
 use super::template::{Filler, Template};
 use super::{Problem, start_of};
@@ -45,8 +45,8 @@ pub(crate) fn read(source: String) -> Result<Template, Problem> {
             }
             continue;
         }
-        let (one, mut texts) = Plain::new(&entry.id);
-        let many = entry.plural.as_deref().map(Plain::new);
+        let (one, mut texts) = Value::new(&entry.id);
+        let many = entry.plural.as_deref().map(Value::new);
         let first = texts.len();
         let many = many.map(|(many, own)| {
             texts.extend(own);
@@ -350,8 +350,8 @@ fn check_charset(source: &str, entry: &Entry, header: &str) -> Result<(), Proble
 struct Message {
     entry: Entry,
     ends: &'static str,
-    one: Plain,
-    many: Option<Plain>,
+    one: Value,
+    many: Option<Value>,
     /// So many texts are those of `msgid`.
     first: usize,
     /// How many plural forms, if it has them.
@@ -362,7 +362,7 @@ impl Message {
     fn write(&self, texts: &[Marked], filler: &Filler<'_>) -> String {
         let (one, many) = texts.split_at(self.first);
         let one = self.one.filled(one);
-        let many = self.many.as_ref().map(|plain| plain.filled(many));
+        let many = self.many.as_ref().map(|value| value.filled(many));
         let Entry {
             start,
             flags,
@@ -439,12 +439,9 @@ msgstr[1] ""
         let template = read(CATALOG.to_owned()).unwrap();
         let texts: Vec<String> = template.texts.iter().map(Marked::text).collect();
         assert_eq!(texts, ["Open %s", "New", "one file", "many files"]);
-        assert_eq!(
-            template.fill(&template.texts, &template.texts, None),
-            CATALOG
-        );
+        assert_eq!(template.fill(&template.texts, &template.texts), CATALOG);
         let new = ["%s \"öffnen\"", "Neu", "eine Datei", "Dateien"].map(Marked::plain);
-        let filled = template.fill(&template.texts, &new, None);
+        let filled = template.fill(&template.texts, &new);
         for part in [
             "#: a.c:1\n#, fuzzy, c-format\nmsgctxt \"menu\"\nmsgid \"Open %s\"\nmsgstr \"%s \\\"öffnen\\\"\"\n",
             "\nmsgid \"Done\"\nmsgstr \"Fertig\"\n",

@@ -87,12 +87,11 @@ impl Template {
     }
 
     /// The source with `new` texts in the places of the `old` ones.
-    pub fn fill(&self, old: &[Marked], new: &[Marked], language: Option<&str>) -> String {
+    pub fn fill(&self, old: &[Marked], new: &[Marked]) -> String {
         let filler = Filler {
             template: self,
             old,
             new,
-            language,
         };
         filler.raw(0..self.source.len())
     }
@@ -103,8 +102,6 @@ pub(crate) struct Filler<'a> {
     template: &'a Template,
     old: &'a [Marked],
     new: &'a [Marked],
-    /// The language of the new texts.
-    pub language: Option<&'a str>,
 }
 
 impl Filler<'_> {
@@ -158,7 +155,7 @@ mod tests {
         let old = template.texts.clone();
         let fill = |one, two| {
             let new = [Marked::plain(one), Marked::plain(two)];
-            template.fill(&old, &new, None)
+            template.fill(&old, &new)
         };
         assert_eq!(fill("one", "two"), "-[one(two)]-");
         assert_eq!(fill("one", "zwei"), "-[one(zwei)]-");

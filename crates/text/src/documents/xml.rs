@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn damage_is_named_with_its_line_and_entities_are_not_expanded() {
-        for source in ["<a>\n<b></a>", "<a>\n", "</a>", "<a\n", "<a <b/>"] {
+        for source in ["<a>\n<b></a>", "<a>\n", "</a>", "<a\n"] {
             let problem = Xml::parse(source).unwrap_err();
             assert!(problem.line.is_some(), "{source}: {problem:?}");
         }

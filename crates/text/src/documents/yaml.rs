@@ -8,7 +8,7 @@ use std::ops::Range;
 use saphyr_parser::{Event, Parser, ScalarStyle};
 
 use super::json::unsuited;
-use super::plain::{Plain, line_end, wrapped};
+use super::plain::{Value, line_end, wrapped};
 use super::skipped::Reason;
 use super::template::Template;
 use super::{Problem, block, start_of};
@@ -26,14 +26,14 @@ pub(crate) fn read(source: String) -> Result<Template, Problem> {
             Err(reason) => skipped.push((scalar.start, reason)),
             Ok((range, written)) => match unsuited(&scalar.value) {
                 Some(reason) => skipped.push((scalar.start, reason)),
-                None => found.push((range, written, Plain::new(&scalar.value))),
+                None => found.push((range, written, Value::new(&scalar.value))),
             },
         }
     }
     let mut template = Template::new(source);
-    for (range, written, (plain, texts)) in found {
+    for (range, written, (value, texts)) in found {
         template.add(range, texts, move |texts, _| {
-            written.value(&plain.filled(texts))
+            written.value(&value.filled(texts))
         });
     }
     for (offset, reason) in skipped {
@@ -213,7 +213,6 @@ impl Written {
                     )
                 })
                 .ok_or(Reason::NotUnderstood),
-            _ => Err(Reason::NotUnderstood),
         }
     }
 
@@ -424,7 +423,7 @@ tagged: !x Wert
             .iter()
             .map(|text| Marked::plain(new(&text.text())))
             .collect();
-        let filled = template.fill(&template.texts, &texts, None);
+        let filled = template.fill(&template.texts, &texts);
         (template, filled)
     }
 

@@ -4,7 +4,7 @@ use super::*;
 
 fn srt(source: &str) -> Template {
     let template = read_srt(source.to_owned()).unwrap();
-    let same = template.fill(&template.texts, &template.texts, None);
+    let same = template.fill(&template.texts, &template.texts);
     assert_eq!(same, source);
     template
 }
@@ -34,7 +34,7 @@ fn lines_of_a_cue_are_one_text_and_speakers_have_their_own() {
         }
     }
     new[1] = Marked::plain("Who is there?");
-    let filled = template.fill(&template.texts, &new, None);
+    let filled = template.fill(&template.texts, &new);
     let expected = source
         .replace(
             "Ein Hund rennt\r\nüber die <i>Wiese</i>.",
@@ -54,14 +54,14 @@ fn a_sentence_over_two_cues_is_one_text_and_divided_again() {
         Marked::plain("Yesterday I saw a dog, in the park that you know."),
         Marked::plain("Good."),
     ];
-    let filled = template.fill(&template.texts, &new, None);
+    let filled = template.fill(&template.texts, &new);
     let expected = "1\n00:00:01,000 --> 00:00:02,000\nYesterday I saw a dog,\n\n2\n00:00:02,100 --> 00:00:04,000\n\
                     in the park that you know.\n\n3\n00:00:04,000 --> 00:00:05,000\nGood.\n";
     assert_eq!(filled, expected);
     // A tag around all of it ends and begins with the cues.
     let source = source.replace(",</i>", ",").replace("\n<i>den", "\nden");
     let template = srt(&source);
-    let filled = template.fill(&template.texts, &new, None);
+    let filled = template.fill(&template.texts, &new);
     assert!(
         filled.contains("<i>Yesterday I saw a dog,</i>\n\n2\n"),
         "{filled}"
@@ -76,7 +76,7 @@ fn a_sentence_over_two_cues_is_one_text_and_divided_again() {
 fn a_cue_for_which_no_word_is_left_stays_in_its_place() {
     let source = "1\n00:00:01,000 --> 00:00:02,000\nIch gehe jetzt\n\n2\n00:00:02,000 --> 00:00:03,000\nnach Hause.\n";
     let template = srt(source);
-    let filled = template.fill(&template.texts, &[Marked::plain("Bye.")], None);
+    let filled = template.fill(&template.texts, &[Marked::plain("Bye.")]);
     assert_eq!(
         filled,
         "1\n00:00:01,000 --> 00:00:02,000\nBye.\n\n2\n00:00:02,000 --> 00:00:03,000\n\n"
@@ -88,12 +88,9 @@ fn vtt_keeps_notes_styles_and_voices() {
     let source = "WEBVTT - Titel\n\nNOTE Ein Kommentar\n\nSTYLE\n::cue {}\n\nid\n00:01.000 --> 00:02.000 align:start\n\
                   <v Anna>Tom &amp; <c.x>Jerry</c> <00:01.500>rennen\n";
     let template = read_vtt(source.to_owned()).unwrap();
-    assert_eq!(
-        template.fill(&template.texts, &template.texts, None),
-        source
-    );
+    assert_eq!(template.fill(&template.texts, &template.texts), source);
     assert_eq!(texts(&template), ["Tom & Jerry rennen"]);
-    let filled = template.fill(&template.texts, &[Marked::plain("A < B & C")], None);
+    let filled = template.fill(&template.texts, &[Marked::plain("A < B & C")]);
     assert_eq!(
         filled,
         source.replace(

@@ -4,10 +4,7 @@ use super::*;
 
 fn filled(source: &str, change: impl Fn(&str) -> String) -> (Vec<String>, String) {
     let template = read(source.to_owned()).unwrap();
-    assert_eq!(
-        template.fill(&template.texts, &template.texts, None),
-        source
-    );
+    assert_eq!(template.fill(&template.texts, &template.texts), source);
     let change = |part: &Part| match part {
         Part::Text(text) => Part::Text(change(text)),
         other => other.clone(),
@@ -20,7 +17,7 @@ fn filled(source: &str, change: impl Fn(&str) -> String) -> (Vec<String>, String
         })
         .collect();
     let texts = template.texts.iter().map(Marked::text).collect();
-    (texts, template.fill(&template.texts, &new, None))
+    (texts, template.fill(&template.texts, &new))
 }
 
 #[test]
