@@ -212,7 +212,7 @@ impl Needs {
             .map(|(file, pairs)| weight(file) * *pairs as f64)
             .sum();
         let encode = |(src, tgt): &(String, String)| Pair {
-            src: attentive_text::special::source_ids(&trial.tokenizers.src.encode(src)),
+            src: attentive_text::special::source_ids(trial.tokenizers.src.encode(src)),
             tgt: attentive_text::special::target_ids(&trial.tokenizers.tgt.encode(tgt)),
         };
         let fits = |pair: &Pair| pair.src.len().max(pair.tgt.len()) <= recipe.data.max_length;

@@ -24,6 +24,8 @@ pub struct Detector {
     languages: Vec<String>,
     /// What is compared: those in play in their order, then all others that are known.
     candidates: Vec<Candidate>,
+    /// The candidates of each code of two letters, by [`place_of`].
+    places: Vec<Vec<usize>>,
 }
 
 #[derive(Debug, Clone)]
@@ -83,9 +85,16 @@ impl Detector {
                 candidates.push(Candidate::new(code.to_owned()));
             }
         }
+        let mut places = vec![Vec::new(); LETTERS * LETTERS];
+        for (index, candidate) in candidates.iter().enumerate() {
+            if let Some(place) = place_of(&candidate.code) {
+                places[place].push(index);
+            }
+        }
         Self {
             languages,
             candidates,
+            places,
         }
     }
 
@@ -158,9 +167,11 @@ impl Detector {
         }
         for word in words {
             profiles::points(word, |code, points| {
-                let candidates = self.candidates.iter().zip(&mut scores);
-                for (_, score) in candidates.filter(|(candidate, _)| candidate.code == code) {
-                    *score += points;
+                for &index in place_of(code)
+                    .into_iter()
+                    .flat_map(|place| &self.places[place])
+                {
+                    scores[index] += points;
                 }
             });
         }
@@ -179,6 +190,18 @@ impl Detector {
             confidence[german] = both / (1.0 + (-odds).exp());
             confidence[english] = both / (1.0 + odds.exp());
         }
+    }
+}
+
+const LETTERS: usize = 26;
+
+/// A number for each code of two letters, which all languages with profiles have.
+fn place_of(code: &str) -> Option<usize> {
+    match code.as_bytes() {
+        [a @ b'a'..=b'z', b @ b'a'..=b'z'] => {
+            Some(usize::from(a - b'a') * LETTERS + usize::from(b - b'a'))
+        }
+        _ => None,
     }
 }
 

@@ -221,9 +221,7 @@ impl Cleaner {
         };
         (passed.src, passed.tgt) = (src.to_owned(), tgt.to_owned());
         let damaged = self.repair(&mut passed);
-        let in_stretch = |stretch: &Stretch| {
-            stretch.file == file && (stretch.first..stretch.end).contains(&line)
-        };
+        let in_stretch = |stretch: &Stretch| stretch.may_hold(file, line);
         let (src, tgt) = (&*passed.src, &*passed.tgt);
         let held_out = &self.options.held_out;
         passed.rejected = if damaged {

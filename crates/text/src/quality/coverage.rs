@@ -81,9 +81,9 @@ mod tests {
             };
             Tokenizer::train(&options, &mut ["a b c d e"; 9].into_iter()).expect("a tokenizer")
         };
-        let words = Coverage::of(&train(TokenizerKind::Word, 0), vec!["a b x", "c d"]);
-        assert_eq!((words.words, words.tokens, words.unknown), (5, 5, 1));
-        assert!((words.unknown_share() - 0.2).abs() < 1e-9);
+        let words = Coverage::of(&train(TokenizerKind::Word, 0), vec!["a b x y", "c d"]);
+        assert_eq!((words.words, words.tokens, words.unknown), (6, 6, 2));
+        assert!((words.unknown_share() - 1.0 / 3.0).abs() < 1e-9);
         let pieces = Coverage::of(&train(TokenizerKind::Bpe, 270), vec!["a verylongword"]);
         assert_eq!(
             (pieces.words, pieces.in_many_pieces, pieces.unknown),

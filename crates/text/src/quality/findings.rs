@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::alignment::{Fault, Stretch};
+use super::alignment::{Fault, Stretch, UNCERTAIN};
 use super::inspect::{Example, FilePair, Inspection, Overlap};
 use super::{Check, CheckSet};
 use crate::language;
@@ -235,7 +235,7 @@ fn line_counts(file: &FilePair, inspection: &Inspection) -> Finding {
     // A shift that lasts until the end began where a line is missing.
     let shifted = inspection.stretches.iter().rfind(|stretch| {
         stretch.file == index
-            && stretch.end + SLACK >= file.pairs()
+            && stretch.end + UNCERTAIN >= file.pairs()
             && matches!(stretch.fault, Fault::Shifted(_))
     });
     let advice = match shifted {
@@ -268,9 +268,6 @@ fn line_counts(file: &FilePair, inspection: &Inspection) -> Finding {
         filter: None,
     }
 }
-
-/// The end of a stretch is known to so many lines.
-const SLACK: usize = 10;
 
 fn misaligned(inspection: &Inspection) -> Vec<Finding> {
     let of = |shifted: bool| -> Vec<&Stretch> {

@@ -89,7 +89,8 @@ mod tests {
         let gaps = numbers.windows(2).map(|two| two[1] - two[0]);
         let gaps: Vec<usize> = gaps.collect();
         assert!(
-            gaps.iter().all(|gap| *gap <= 2 * gaps[0]),
+            gaps.iter()
+                .all(|gap| *gap <= 2 * gaps[0] && gaps[0] <= 2 * gap),
             "{:?}",
             gaps.iter().max()
         );

@@ -31,6 +31,14 @@ pub struct Stretch {
     pub fault: Fault,
 }
 
+impl Stretch {
+    /// Whether a line is part of it, or so near that it may be.
+    pub fn may_hold(&self, file: usize, line: usize) -> bool {
+        let near = self.first.saturating_sub(UNCERTAIN)..self.end + UNCERTAIN;
+        self.file == file && near.contains(&line)
+    }
+}
+
 /// What is wrong with a run of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
@@ -39,6 +47,9 @@ pub enum Fault {
     /// No line around has the target.
     Unrelated,
 }
+
+/// Where a stretch begins and ends is known to about so many lines.
+pub const UNCERTAIN: usize = 8;
 
 /// The farthest line that a source is compared with.
 pub const FARTHEST: usize = 8;

@@ -34,6 +34,9 @@ const MOST_EVIDENCE: f32 = 4.0;
 /// A sum that has fallen by so much below its peak ends its stretch.
 const FALL: f32 = 12.0;
 
+/// Lines that say little within a stretch.
+const GAP: usize = 50;
+
 /// Fewer lines are no stretch.
 const FEWEST_LINES: usize = 4;
 
@@ -42,7 +45,30 @@ pub(super) fn find(files: &[Cells]) -> Vec<Stretch> {
     let first = search(files, &Evidence::count(files, &[]));
     let mut found = search(files, &Evidence::count(files, &first));
     found.sort_by_key(|stretch| (stretch.file, stretch.first));
-    found
+    joined(found)
+}
+
+/// A shift that goes on after some lines that say little, or seem unrelated, is one stretch.
+fn joined(found: Vec<Stretch>) -> Vec<Stretch> {
+    let mut kept: Vec<Stretch> = Vec::new();
+    for stretch in found {
+        let between =
+            |other: &&Stretch| other.file == stretch.file && other.fault == Fault::Unrelated;
+        let before = kept.len() - kept.iter().rev().take_while(between).count();
+        if stretch.fault != Fault::Unrelated
+            && let Some(last) = before.checked_sub(1)
+            && (kept[last].file, kept[last].fault) == (stretch.file, stretch.fault)
+        {
+            let unrelated = kept[before..].iter().map(|other| other.end - other.first);
+            if stretch.first - kept[last].end <= unrelated.sum::<usize>() + GAP {
+                kept.truncate(before);
+                kept[last].end = stretch.end;
+                continue;
+            }
+        }
+        kept.push(stretch);
+    }
+    kept
 }
 
 /// What a cell says for lines that belong together.
@@ -100,8 +126,13 @@ fn search(files: &[Cells], evidence: &Evidence) -> Vec<Stretch> {
         .map(|(file, shift)| one_shift(file, &files[file].rows, shift, evidence))
         .collect();
     let mut found: Vec<(f32, Stretch)> = found.into_iter().flatten().collect();
-    // Of stretches that overlap the one with the most evidence stays.
-    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    // Of stretches that overlap the one with the most evidence stays; that lines are shifted says more than that they
+    // are unrelated.
+    found.sort_by(|a, b| {
+        let unrelated = |found: &(f32, Stretch)| found.1.fault == Fault::Unrelated;
+        let order = unrelated(a).cmp(&unrelated(b));
+        order.then(b.0.total_cmp(&a.0))
+    });
     let mut kept: Vec<Stretch> = Vec::new();
     for (_, stretch) in found {
         let overlaps = |other: &Stretch| {

@@ -196,6 +196,35 @@ fn without_filters_the_files_come_back_and_damage_is_an_error() {
 }
 
 #[test]
+fn a_shifted_stretch_goes_with_the_lines_around_it() {
+    let line = |number: usize, word: char| {
+        format!(
+            "{word}{} {word}{} {word}{}",
+            number % 41,
+            number % 37,
+            number % 29
+        )
+    };
+    let src: Vec<String> = (0..4000).map(|number| line(number * 7, 'q')).collect();
+    let mut tgt: Vec<String> = (0..4000).map(|number| line(number * 7, 'z')).collect();
+    tgt[2000..2100].rotate_left(1);
+    let pairs: Vec<(&[u8], &[u8])> = src
+        .iter()
+        .zip(&tgt)
+        .map(|(src, tgt)| (src.as_bytes(), tgt.as_bytes()))
+        .collect();
+    let (counts, kept, _, _) = run(&corpus(&pairs), &[Check::Misaligned]).unwrap();
+    let lost = counts.rejected[&Check::Misaligned];
+    assert!((100..130).contains(&lost), "{counts:?}");
+    let kept: std::collections::HashSet<&str> = kept.lines().collect();
+    assert!(
+        src[2000..2100]
+            .iter()
+            .all(|line| !kept.contains(line.as_str()))
+    );
+}
+
+#[test]
 fn files_of_different_lengths_are_refused() {
     let pairs = with("x", "y");
     std::fs::write(&pairs.tgt[0], "only one line\n").unwrap();
