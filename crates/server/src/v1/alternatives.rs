@@ -82,17 +82,8 @@ async fn words(
             ..
         } = answer.translation;
         let rest = text.strip_prefix(&prefix).unwrap_or(&text);
-        let rest = rest.trim_start();
-        let word = if has_spaces(&model.target) {
-            rest.split_whitespace().next().unwrap_or_default()
-        } else {
-            // Where no spaces are written, a word is a token of the model.
-            let token = model.translator().tokenizers().tgt.decode(&[id]);
-            let letters = token.trim().chars().count().max(1);
-            let end = rest.char_indices().nth(letters);
-            &rest[..end.map_or(rest.len(), |(end, _)| end)]
-        };
-        let word = word.to_owned();
+        let token = model.translator().tokenizers().tgt.decode(&[id]);
+        let word = first_word(rest, &token, &model.target);
         if words.contains(&word) {
             continue;
         }
@@ -127,4 +118,29 @@ fn next_tokens(
     let written = |&(id, _): &(u32, f32)| id as usize >= SPECIALS.len();
     let candidates = candidates.unwrap_or_default().into_iter().filter(written);
     candidates.take(top).collect()
+}
+
+/// The word that a text begins with, whose first token is `token`. Where no spaces are written, a word is a token.
+fn first_word(text: &str, token: &str, language: &str) -> String {
+    let text = text.trim_start();
+    if has_spaces(language) {
+        let word = text.split_whitespace().next();
+        return word.unwrap_or_default().to_owned();
+    }
+    let letters = token.trim().chars().count().max(1);
+    text.chars().take(letters).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_ends_at_a_space_or_where_none_are_written_with_its_token() {
+        assert_eq!(first_word(" running fast", "run", "en"), "running");
+        assert_eq!(first_word("", "run", "en"), "");
+        assert_eq!(first_word("我们去公园。", "我们", "zh"), "我们");
+        assert_eq!(first_word("公園へ行く", " 公園", "ja"), "公園");
+        assert_eq!(first_word("公園", "", "zh-Hans"), "公");
+    }
 }

@@ -114,8 +114,7 @@ fn a_run_is_watched_while_it_goes_on() {
         )
     };
     assert_eq!(visit.ask(&points("loss", "one")), 0);
-    assert!(visit.browser.text("#newest").contains("no checkpoint yet"));
-    assert_eq!(visit.ask("document.getElementById('try').disabled"), true);
+    visit.browser.wait("document.getElementById('newest').textContent.includes('no checkpoint yet') && document.getElementById('try').disabled");
     // Curves grow; half a line is not shown.
     training.steps(1..=10);
     training.log("{\"event\":\"step\",\"st");
