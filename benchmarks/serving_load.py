@@ -10,7 +10,7 @@
     hostile    clients that are slow, broken or malicious
     replicas   one and two processes with one thread each behind nginx
 
-    serving_load.py ATTENTIVE LOAD DATA [PART ...] [--quick] [--f32 MODEL]
+    serving_load.py ATTENTIVE LOAD DATA [PART ...] [--quick] [--f32 MODEL] [--count MARKED]
 
 The built-in model translates captions of Multi30k from German, int8, the cache of recent sentences off. The clients
 (crates/server/benches/serving) run on the same cores, where nothing else is said. Rounds are interleaved, medians are reported.
@@ -67,6 +67,13 @@ class Server:
         with open(f"/proc/{self.process.pid}/status") as file:
             return int(re.search(r"VmRSS:\s+(\d+)", file.read()).group(1)) / 1024
 
+    def work(self):
+        """Sentences that were searched for so far, and seconds of a core that the process has used."""
+        sentences = re.search(r"^attentive_sentences_total (\d+)", self.get("/metrics"), re.M).group(1)
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+        return int(sentences), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def connect(self):
         host, port = self.address.split(":")
         return socket.create_connection((host, int(port)), timeout=60)
@@ -77,6 +84,7 @@ class Bench:
         self.attentive, self.load_program, self.folder = attentive, load, folder
         self.quick = "--quick" in options
         self.f32 = options[options.index("--f32") + 1] if "--f32" in options else None
+        self.count = int(options[options.index("--count") + 1]) if "--count" in options else None
         self.sentences = os.path.join(folder, "sentences")
         with gzip.open(os.path.join(data, "test_2016_flickr.de.gz"), "rt") as packed, open(self.sentences, "w") as file:
             file.write(packed.read())
@@ -90,7 +98,11 @@ class Bench:
         return json.loads(out.stdout)
 
     def load(self, server, clients, seconds, **options):
-        return self.client("load", server.address, clients, seconds, self.sentences, **options)
+        """What the clients saw, and how many sentences the server translates in a second of one core."""
+        before = server.work()
+        row = self.client("load", server.address, clients, seconds, self.sentences, **options)
+        sentences, used = (after - before for after, before in zip(server.work(), before))
+        return {**row, "per_core_second": sentences / max(used, 0.01)}
 
     # --- Parts -------------------------------------------------------------------------------------------
 
@@ -113,10 +125,12 @@ class Bench:
             with self.server(*arguments, model=model) as together, self.server(*arguments, "--batch-size", "1", model=model) as alone:
                 rounds = []
                 for _ in range(1 if self.quick else 3):
-                    rounds.append([self.load(server, 64, 5)["per_second"] for server in (together, alone)])
-                batched, single = (statistics.median(column) for column in zip(*rounds))
-                ratios = ", ".join(f"{a / b:.2f}" for a, b in rounds)
-                print(f"{name}: {batched:.0f}/s in batches, {single:.0f}/s one by one: {batched / single:.2f} (rounds {ratios})", flush=True)
+                    rounds.append([self.load(server, 64, 5) for server in (together, alone)])
+                for key in ("per_second", "per_core_second"):
+                    pairs = [[row[key] for row in pair] for pair in rounds]
+                    batched, single = (statistics.median(column) for column in zip(*pairs))
+                    ratios = ", ".join(f"{a / b:.2f}" for a, b in pairs)
+                    print(f"{name}, {key}: {batched:.0f} in batches, {single:.0f} one by one: {batched / single:.2f} (rounds {ratios})", flush=True)
 
     def overload(self):
         seconds = 5 if self.quick else 10
@@ -147,7 +161,7 @@ class Bench:
         return marked, expected, kept
 
     def marked(self):
-        count = 5000 if self.quick else 100_000
+        count = self.count or (5000 if self.quick else 100_000)
         marked, expected, kept = self.marked_sentences(count)
         with self.server("--beam", "1") as server:
             found = self.client("check", server.address, 64, marked, expected)
@@ -179,6 +193,7 @@ class Bench:
                 server.process.terminate()
                 for end, count in json.loads(clients.communicate(timeout=90)[0]).items():
                     counts[end] = counts.get(end, 0) + count
+                server.process.wait(timeout=90)  # A second signal would end it at once.
             if server.code != 0:
                 print(f"round {number}: the server ended with {server.code}")
         print(f"{rounds} drains under load: {counts}")
@@ -205,7 +220,7 @@ class Bench:
             for _ in range(3):
                 self.load(server, 64, 2)
             expected, before = server.translate("Guten Morgen!"), server.memory()
-            post = b"POST /translate HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+            memory = []
 
             def answer(bytes_, more=()):
                 with contextlib.closing(server.connect()) as one:
@@ -221,59 +236,67 @@ class Bench:
                 alive = server.translate("Guten Morgen!") == expected
                 print(f"{name}: {what}; translates: {alive}; memory {server.memory():.1f} MB ({before:.1f} before)", flush=True)
 
-            slow = [server.connect() for _ in range(1000)]
-            for one in slow:
-                one.sendall(b"POST /translate HTTP/1.1\r\nhost: loc")
-            speed = self.load(server, 8, 3)["per_second"]
-            began, ends = time.time(), {}
-            while slow and time.time() - began < 60:
-                for one in list(slow):
-                    try:
-                        one.setblocking(False)
-                        one.sendall(b"a")
-                        end = one.recv(100).split(b"\r\n")[0].decode() or "closed"
-                    except BlockingIOError:
-                        continue
-                    except OSError:
-                        end = "closed"
-                    ends[end] = ends.get(end, 0) + 1
-                    slow.remove(one)
-                    one.close()
-                time.sleep(1)
-            report("slowloris, 1,000 connections", f"others {speed:.0f}/s; ended {ends} after at most {time.time() - began:.0f} s, {len(slow)} left")
-            for one in slow:
-                one.close()
-            half = [server.connect() for _ in range(200)]
-            for one in half:
-                one.sendall(post + b"content-length: 1000\r\n\r\n{\"q\": \"a")
-            ends = {}
-            for one in half:
-                end = one.recv(100).split(b"\r\n")[0].decode() or "closed"
-                ends[end] = ends.get(end, 0) + 1
-                one.close()
-            report("half-sent bodies, 200", ends)
-            for number in range(10_000):
-                with contextlib.closing(server.connect()) as one:
-                    body = b'{"q": "Guten Morgen, wie geht es dir?", "source": "de", "target": "en"}'
-                    whole = post + b"content-length: %d\r\n\r\n" % len(body) + body
-                    one.sendall(whole[: len(whole) * (number % 4 + 1) // 4])
-            report("10,000 disconnects", "done")
-            megabyte = b"a" * (1 << 20)
-            large = answer(post + b"content-length: %d\r\n\r\n" % (100 << 20), (megabyte for _ in range(100)))
-            chunked = answer(post + b"transfer-encoding: chunked\r\n\r\n", (b"100000\r\n" + megabyte + b"\r\n" for _ in range(100)))
-            report("100 MB bodies", f"{large}, in chunks {chunked}")
-            deep = b"[" * 1_000_000
-            wrong = b'{"q": "\xff\xfe", "source": "de", "target": "en"}'
-            for name, body in (("deeply nested JSON", deep), ("invalid UTF-8", wrong)):
-                report(name, answer(post + b"content-length: %d\r\n\r\n" % len(body) + body))
-            many = answer(b"GET /health HTTP/1.1\r\nhost: localhost\r\n" + b"x: y\r\n" * 100_000 + b"\r\n")
-            long = answer(b"GET /health HTTP/1.1\r\nhost: localhost\r\nx: " + b"y" * (10 << 20) + b"\r\n\r\n")
-            report("header floods", f"many {many}, long {long}")
+            for again in (1, 2):
+                self.hostile_clients(server, answer, report)
+                memory.append(server.memory())
+                print(f"pass {again}: {memory[-1]:.1f} MB", flush=True)
             time.sleep(1)
             metrics = server.get("/metrics")
             left = re.search(r"^attentive_connections (\d+)", metrics, re.M).group(1)
-            print(f"connections at the end: {left} (this one); memory after all: {server.memory() / before - 1:+.1%}")
+            print(f"connections at the end: {left} (this one); memory after the second pass: {memory[1] / memory[0] - 1:+.1%}")
         print(f"the server ended with {server.code}")
+
+    def hostile_clients(self, server, answer, report):
+        """All of them, one kind after the other."""
+        post = POST
+        slow = [server.connect() for _ in range(1000)]
+        for one in slow:
+            one.sendall(b"POST /translate HTTP/1.1\r\nhost: loc")
+        speed = self.load(server, 8, 3)["per_second"]
+        began, ends = time.time(), {}
+        while slow and time.time() - began < 60:
+            for one in list(slow):
+                try:
+                    one.setblocking(False)
+                    one.sendall(b"a")
+                    end = one.recv(100).split(b"\r\n")[0].decode() or "closed"
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    end = "closed"
+                ends[end] = ends.get(end, 0) + 1
+                slow.remove(one)
+                one.close()
+            time.sleep(1)
+        report("slowloris, 1,000 connections", f"others {speed:.0f}/s; ended {ends} after at most {time.time() - began:.0f} s, {len(slow)} left")
+        for one in slow:
+            one.close()
+        half = [server.connect() for _ in range(200)]
+        for one in half:
+            one.sendall(post + b"content-length: 1000\r\n\r\n{\"q\": \"a")
+        ends = {}
+        for one in half:
+            end = one.recv(100).split(b"\r\n")[0].decode() or "closed"
+            ends[end] = ends.get(end, 0) + 1
+            one.close()
+        report("half-sent bodies, 200", ends)
+        for number in range(10_000):
+            with contextlib.closing(server.connect()) as one:
+                body = b'{"q": "Guten Morgen, wie geht es dir?", "source": "de", "target": "en"}'
+                whole = post + b"content-length: %d\r\n\r\n" % len(body) + body
+                one.sendall(whole[: len(whole) * (number % 4 + 1) // 4])
+        report("10,000 disconnects", "done")
+        megabyte = b"a" * (1 << 20)
+        large = answer(post + b"content-length: %d\r\n\r\n" % (100 << 20), (megabyte for _ in range(100)))
+        chunked = answer(post + b"transfer-encoding: chunked\r\n\r\n", (b"100000\r\n" + megabyte + b"\r\n" for _ in range(100)))
+        report("100 MB bodies", f"{large}, in chunks {chunked}")
+        deep = b"[" * 1_000_000
+        wrong = b'{"q": "\xff\xfe", "source": "de", "target": "en"}'
+        for name, body in (("deeply nested JSON", deep), ("invalid UTF-8", wrong)):
+            report(name, answer(post + b"content-length: %d\r\n\r\n" % len(body) + body))
+        many = answer(b"GET /health HTTP/1.1\r\nhost: localhost\r\n" + b"x: y\r\n" * 100_000 + b"\r\n")
+        long = answer(b"GET /health HTTP/1.1\r\nhost: localhost\r\nx: " + b"y" * (10 << 20) + b"\r\n\r\n")
+        report("header floods", f"many {many}, long {long}")
 
     def replicas(self):
         nginx = shutil.which("nginx") or "/usr/sbin/nginx"
@@ -324,6 +347,8 @@ http {
     }
 }
 """
+
+POST = b"POST /translate HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 
 PARTS = ("start", "batching", "overload", "marked", "reload", "drain", "soak", "hostile", "replicas")
 

@@ -93,7 +93,7 @@ fn a_long_translation_is_finished_and_new_ones_are_refused() {
     options.limits.cache = 0;
     options.limits.drain_time = PATIENCE;
     let mut server = TestServer::with(options);
-    let text = "a b c d e f! X ".repeat(2000);
+    let text = "a b c d e f! X ".repeat(300);
     let long = begin(server.address, &text);
     server.wait_until("the text is accepted", |server| {
         server.metric("attentive_sentences_total") > 0.0

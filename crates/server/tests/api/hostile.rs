@@ -2,6 +2,7 @@
 
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -20,7 +21,10 @@ fn assert_alive(server: &TestServer) {
 
 #[test]
 fn slow_headers_and_slow_bodies_do_not_keep_others_from_translating() {
-    let server = TestServer::start();
+    let mut options = options();
+    options.limits.header_time = Duration::from_secs(2);
+    options.limits.body_time = Duration::from_secs(2);
+    let server = TestServer::with(options);
     let begin = |head: &str| -> TcpStream {
         let mut stream = connect(server.address);
         stream.write_all(head.as_bytes()).expect("sent");
@@ -55,6 +59,7 @@ fn an_answer_that_nobody_reads_is_given_up() {
     let mut options = options();
     options.limits.characters = 10_000_000;
     options.limits.body = 16 << 20;
+    options.limits.body_time = Duration::from_secs(5);
     let server = TestServer::with(options);
     // A copy, so that only the answer is large.
     let text = "1 ".repeat(4_000_000);

@@ -41,8 +41,9 @@ pub fn options() -> Options {
         address: SocketAddr::from(([127, 0, 0, 1], 0)),
         threads: 2,
         limits: Limits {
-            header_time: Duration::from_secs(2),
-            body_time: Duration::from_secs(2),
+            header_time: PATIENCE,
+            body_time: PATIENCE,
+            translation_time: PATIENCE,
             ..Limits::default()
         },
         ..Options::default()
