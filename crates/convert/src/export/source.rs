@@ -187,7 +187,7 @@ impl<'a> Source<'a> {
         }
         let places = config.position_offset..config.position_offset + rows;
         Ok(places
-            .flat_map(|place| sinusoid(config.positions, place, config.d_model))
+            .flat_map(|place| config.positions.sinusoid(place, config.d_model))
             .collect())
     }
 
@@ -232,28 +232,3 @@ impl<'a> Source<'a> {
 
 /// The name of the table of target tokens.
 pub(super) const TARGET_TABLE: &str = "embeddings.target.weight";
-
-/// The vector of one position.
-fn sinusoid(kind: PositionKind, place: usize, width: usize) -> Vec<f32> {
-    let half = width / 2;
-    let angle = |i: usize| {
-        let exponent = match kind {
-            PositionKind::TimingSignal => i as f64 / (half as f64 - 1.0),
-            _ => 2.0 * i as f64 / width as f64,
-        };
-        place as f64 / 10_000f64.powf(exponent)
-    };
-    (0..width)
-        .map(|column| {
-            let (i, is_sine) = match kind {
-                PositionKind::Sinusoidal => (column / 2, column % 2 == 0),
-                _ => (column % half, column < half),
-            };
-            (if is_sine {
-                angle(i).sin()
-            } else {
-                angle(i).cos()
-            }) as f32
-        })
-        .collect()
-}

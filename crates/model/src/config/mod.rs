@@ -59,6 +59,27 @@ pub enum PositionKind {
     Learned,
 }
 
+impl PositionKind {
+    /// The vector of one position (§3.5); for sinusoids only.
+    pub fn sinusoid(self, position: usize, d_model: usize) -> impl Iterator<Item = f32> {
+        let half = d_model / 2;
+        // Over how many pairs of sine and cosine the wave length grows to 10000 times the first.
+        let pairs = match self {
+            Self::TimingSignal => half as f64 - 1.0,
+            _ => half as f64,
+        };
+        (0..d_model).map(move |column| {
+            let (pair, is_sine) = match self {
+                Self::Sinusoidal => (column / 2, column % 2 == 0),
+                _ => (column % half, column < half),
+            };
+            // In log space, as in the Annotated Transformer.
+            let angle = position as f64 * (-(10_000f64.ln()) * (pair as f64 / pairs)).exp();
+            (if is_sine { angle.sin() } else { angle.cos() }) as f32
+        })
+    }
+}
+
 /// Which embedding and output matrices are one and the same (§3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -14,9 +14,7 @@ use super::matrix::{Matrix, Quantized};
 use super::product::Then;
 use super::rowwise::{Norm, Normalize};
 use super::simd::LANES;
-use attentive_model::config::{
-    Activation, Autoregression, NormPlacement, PositionKind, TransformerConfig,
-};
+use attentive_model::config::{Activation, Autoregression, NormPlacement};
 
 /// Buffers for the rows at work. Numbers behind a row's own stay zero.
 #[derive(Debug, Default)]
@@ -111,7 +109,9 @@ impl CpuModel {
             Side::Target => (&self.network.target, &self.network.target_positions),
         };
         while positions.is_none() && scratch.sinusoids.len() <= position * d_model {
-            add_sinusoids(&mut scratch.sinusoids, &self.config);
+            let next = scratch.sinusoids.len() / d_model + self.config.position_offset;
+            let vector = self.config.positions.sinusoid(next, d_model);
+            scratch.sinusoids.extend(vector);
         }
         let x = &mut scratch.x[row * self.strides().model..][..d_model];
         match positions {
@@ -322,25 +322,4 @@ impl CpuModel {
 fn add_position(table: &Table, position: usize, x: &mut [f32]) {
     x.fill(0.0);
     table.add_row(position.min(table.last_row(x.len())), 1.0, x);
-}
-
-/// Appends the sinusoids of the next position (§3.5).
-fn add_sinusoids(table: &mut Vec<f32>, config: &TransformerConfig) {
-    let d_model = config.d_model;
-    let position = (table.len() / d_model + config.position_offset) as f64;
-    let half = d_model / 2;
-    // Over how many pairs of sine and cosine the wave length grows to 10000 times the first.
-    let pairs = match config.positions {
-        PositionKind::TimingSignal => half - 1,
-        _ => half,
-    };
-    let frequency = |i: usize| (-(10_000f64.ln()) * (i as f64 / pairs as f64)).exp();
-    let angles = (0..half).map(|i| position * frequency(i));
-    match config.positions {
-        PositionKind::SinusoidalHalves | PositionKind::TimingSignal => {
-            table.extend(angles.clone().map(|angle| angle.sin() as f32));
-            table.extend(angles.map(|angle| angle.cos() as f32));
-        }
-        _ => table.extend(angles.flat_map(|angle| [angle.sin() as f32, angle.cos() as f32])),
-    }
 }
