@@ -62,7 +62,8 @@ fn has_all(target: &[u32], terms: &Terms, continues: &[u32]) -> bool {
     terms.terms().iter().all(has)
 }
 
-/// Every sentence with all terms that the model can say within `limit` tokens (with `</s>`), best first.
+/// Every sentence with all terms that the model can say within `limit` tokens (with `</s>`), best first. It never says
+/// something behind a place where it would rather end, unless no other sentence is nearer to having the terms.
 fn everything(
     model: &FakeModel,
     request: &Request,
@@ -74,10 +75,17 @@ fn everything(
     let mut prefixes = vec![(Vec::new(), 0.0)];
     for length in 1..=limit {
         let mut longer = Vec::new();
+        let missing = |(tokens, _): &(Vec<u32>, f64)| terms.missing(tokens);
+        let least = prefixes.iter().map(missing).min().unwrap_or(0);
+        let least = if complete.is_empty() { least } else { 0 };
         for (tokens, log_prob) in prefixes {
             let (mut state, mut row) = (model.start(&[request]), Vec::new());
             for token in decoder_input(&tokens) {
                 model.step(&mut state, &[token], &mut row);
+            }
+            let best = row.iter().copied().fold(f32::MIN, f32::max);
+            if row[EOS as usize] == best && terms.missing(&tokens) > least {
+                continue;
             }
             for (token, &more) in (0..).zip(&row) {
                 let log_prob: f64 = log_prob + f64::from(more);
@@ -230,6 +238,18 @@ fn what_the_model_says_anyway_is_left_as_it_is() {
         assert_eq!(bound[0].tokens, [A, B, A, B]);
         assert_eq!(bound[0].log_prob, free[0].log_prob);
     }
+}
+
+#[test]
+fn a_term_does_not_come_behind_the_end_of_the_sentence() {
+    // C instead of the second A costs as much as behind the end, where there are more tokens to share the cost.
+    let found = only(
+        &counting(),
+        &request(Terms::new(vec![once(&[C])])),
+        &SearchOptions::beam(4),
+    );
+    assert_eq!(found[0].tokens.len(), 4, "{found:?}");
+    assert!(found[0].tokens.contains(&C));
 }
 
 #[test]

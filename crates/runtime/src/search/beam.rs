@@ -25,6 +25,8 @@
 //!
 //! Where terms are required ([`Request::terms`]), the places of the beam are shared out among [`super::banks`], and
 //! the rule is always [`BeamRule::Refill`]: others let improbable hypotheses fall out of the beam, those with terms first.
+//! A hypothesis that the model would rather end is given up while it lacks terms: otherwise length normalization would
+//! reward those that come behind the sentence.
 //!
 //! Hypotheses share their tokens in a tree, and every list keeps its memory from step to step:
 //! the loop allocates nothing once the lists have grown. Neighbors: [`super::batch`] runs sentences together.
@@ -34,8 +36,8 @@ use attentive_text::special::EOS;
 use super::banks::Banks;
 use super::constraints::{Constraints, Terms};
 use super::{
-    BeamRule, Finish, Hypothesis, Request, SearchOptions, at_most_zero, best_first, normalized,
-    scan,
+    BeamRule, Finish, Hypothesis, Request, SearchOptions, at_most_zero, best_first, greedy,
+    normalized, scan,
 };
 
 /// The search for one sentence.
@@ -101,7 +103,11 @@ impl Beam {
         let constraints = Constraints::new(request, options);
         let max_length = constraints.max_length();
         let (size, rule) = match constraints.terms() {
-            Some(_) => (size.max(LEAST_WITH_TERMS), BeamRule::Refill),
+            Some(terms) => {
+                let size = size.max(LEAST_WITH_TERMS);
+                // A place more for each further token, as each may be a bank.
+                (size + (terms.total() - 1).min(size), BeamRule::Refill)
+            }
             None => (size, options.beam_rule),
         };
         // As many as most sentences need; a longer one doubles the list now and then.
@@ -226,10 +232,17 @@ impl Beam {
             ..
         } = scratch;
         banks.begin(self.size);
+        let least = self.least_missing(terms, tokens);
         for (parent, (live, row)) in self.live.iter().zip(rows).enumerate() {
             self.tokens_into(live.node, tokens);
+            // What comes behind the end of a sentence is no part of it: where the model would rather end, it is too late
+            // for terms, unless no other hypothesis is nearer to having them.
+            let ends = greedy::most_probable(row).is_some_and(|(token, _)| token == EOS);
             constraints.apply(self.length, tokens, row);
             let outlook = terms.outlook(tokens);
+            if ends && outlook.now > least && !constraints.is_prefix(self.length) {
+                continue;
+            }
             let insert = |banks: &mut Banks, missing, token, log_prob| {
                 let log_prob = live.log_prob + at_most_zero(log_prob);
                 if log_prob > banks.threshold(missing) {
@@ -256,6 +269,19 @@ impl Beam {
             });
         }
         banks.choose(&mut best.candidates);
+    }
+
+    /// How many tokens of the terms the hypothesis that has most of them lacks.
+    fn least_missing(&self, terms: &Terms, tokens: &mut Vec<u32>) -> usize {
+        let mut missing = |live: &Live| {
+            self.tokens_into(live.node, tokens);
+            terms.missing(tokens)
+        };
+        if self.ended.is_empty() {
+            self.live.iter().map(&mut missing).min().unwrap_or(0)
+        } else {
+            0 // Only those that have all of them end.
+        }
     }
 
     /// Whether a live hypothesis may still get among the `n_best`; see the file's header.

@@ -55,6 +55,11 @@ impl<'a> Constraints<'a> {
         (!terms.is_empty() && needed < self.max_length()).then_some(terms)
     }
 
+    /// Whether the token after `length` others is given.
+    pub fn is_prefix(&self, length: usize) -> bool {
+        length < self.request.prefix.len()
+    }
+
     /// Whether [`Constraints::apply`] looks at the tokens, and not only at their number.
     pub fn need_tokens(&self) -> bool {
         self.options.no_repeat_ngram.is_some()

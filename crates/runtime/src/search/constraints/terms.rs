@@ -102,7 +102,7 @@ impl Terms {
     }
 
     /// How many tokens a target lacks at least until it has all terms; a term that it has begun at its end counts.
-    pub(in crate::search) fn missing(&self, target: &[u32]) -> usize {
+    pub fn missing(&self, target: &[u32]) -> usize {
         let (mut missing, mut begun) = (0usize, 0);
         for term in &self.terms {
             let (occurrences, end) = self.occurrences(term, target);
@@ -202,7 +202,7 @@ impl Term {
 /// How many tokens of the terms a hypothesis lacks, now and with each token that may come next.
 pub(in crate::search) struct Outlook<'a> {
     terms: &'a Terms,
-    now: usize,
+    pub now: usize,
     /// Tokens of the terms.
     pub next: Vec<(u32, usize)>,
     /// With any other token that begins a word, and with one that goes on with the word before it.
