@@ -12,6 +12,7 @@ use axum::routing::{get, post};
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::documents::{Upload, extensions};
 use crate::http::answer;
 use crate::http::body::Fields;
 use crate::languages::name;
@@ -186,7 +187,8 @@ async fn translate_file(State(app): State<Arc<App>>, request: Request) -> Respon
         let source = required(&fields, "source")?;
         let target = required(&fields, "target")?;
         let registry = app.registry().await?;
-        let text = crate::documents::text(&file)?;
+        let file = Upload::read(file).await?;
+        let text = file.text();
         check_size(std::slice::from_ref(&text), &app)?;
         let source = if source == "auto" {
             detect_all(&registry, std::slice::from_ref(&text)).language
@@ -195,16 +197,9 @@ async fn translate_file(State(app): State<Arc<App>>, request: Request) -> Respon
         };
         let target = known(&registry, &target)?;
         let direction = registry.direction(&source, &target)?;
-        let wish = Wish::default();
         let characters = text.chars().count();
-        let translated =
-            markup::translate(&app, &direction, Format::Text, vec![text], wish).await?;
-        let text = translated
-            .into_iter()
-            .next()
-            .map(|one| one.translation.text);
-        let name = crate::documents::translated_name(&file, &target);
-        let bytes = text.unwrap_or_default().into_bytes();
+        let name = file.translated_name(&target);
+        let bytes = file.translate(&app, &direction, &target).await?;
         let (id, _) = app.files.add(name, characters, Ok(bytes));
         let host = host.as_ref().and_then(|host| host.to_str().ok());
         let host = host.unwrap_or("localhost");
@@ -244,7 +239,7 @@ async fn settings(State(app): State<Arc<App>>) -> Response {
                 "target": code(first.map(|model| model.target.clone())),
             },
             "suggestions": false,
-            "supportedFilesFormat": crate::documents::EXTENSIONS,
+            "supportedFilesFormat": extensions(),
         })
     });
     answer_json(settings)

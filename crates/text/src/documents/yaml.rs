@@ -161,7 +161,7 @@ impl Written {
         let same = |text: &str| text.split_whitespace().eq(scalar.value.split_whitespace());
         match scalar.style {
             ScalarStyle::Plain => {
-                let shown = raw.trim_end();
+                let shown = raw.trim_end_matches([' ', '\t', '\n', '\r']);
                 let is = same(shown) && (shown.contains('\n') || shown == scalar.value);
                 let range = range.start..range.start + shown.len();
                 is.then_some((range, Self::Plain(scalar.place)))
