@@ -179,7 +179,7 @@ pub fn run(
         None => {
             let texts = read.iter().flat_map(|(_, document, _)| document.texts());
             let mut beginning = String::new();
-            for text in texts.take_while(|_| true) {
+            for text in texts {
                 if beginning.len() > ENOUGH {
                     break;
                 }
