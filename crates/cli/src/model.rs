@@ -95,6 +95,15 @@ impl Choice {
         }
     }
 
+    /// The code of the language that it writes, if that is known.
+    pub fn target_language(&self) -> Option<String> {
+        match self {
+            Self::BuiltIn(model) => Some(model.to.code().to_owned()),
+            Self::Directory(_) => self.open().ok()?.generation.target_language,
+            Self::Pulled(model) => model.languages.clone().map(|(_, to)| to),
+        }
+    }
+
     /// Opens it; the weights are not read yet.
     pub fn open(&self) -> anyhow::Result<ModelDir> {
         let path = match self {

@@ -13,6 +13,7 @@ use axum::routing::{get, post};
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::documents::{Upload, extensions};
 use crate::http::answer;
 use crate::http::body::Fields;
 use crate::languages::name;
@@ -188,7 +189,8 @@ async fn translate_file(State(app): State<Arc<App>>, request: Request) -> Respon
         let source = required(&fields, "source")?;
         let target = required(&fields, "target")?;
         let registry = app.registry().await?;
-        let text = crate::documents::text(&file)?;
+        let file = Upload::read(file).await?;
+        let text = file.text();
         check_size(std::slice::from_ref(&text), &app)?;
         let source = if source == "auto" {
             detect_all(&registry, std::slice::from_ref(&text)).language
@@ -202,14 +204,8 @@ async fn translate_file(State(app): State<Arc<App>>, request: Request) -> Respon
             ..Wish::default()
         };
         let characters = text.chars().count();
-        let translated =
-            markup::translate(&app, &direction, Format::Text, vec![text], wish).await?;
-        let text = translated
-            .into_iter()
-            .next()
-            .map(|one| one.translation.text);
-        let name = crate::documents::translated_name(&file, &target);
-        let bytes = text.unwrap_or_default().into_bytes();
+        let name = file.translated_name(&target);
+        let bytes = file.translate(&app, &direction, &target, wish).await?;
         let (id, _) = app.files.add(name, characters, Ok(bytes));
         Ok(json!({"translatedFileUrl": format!("{origin}/download_file/{id}")}))
     };
@@ -255,7 +251,7 @@ async fn settings(State(app): State<Arc<App>>) -> Response {
                 "target": code(first.map(|model| model.target.clone())),
             },
             "suggestions": false,
-            "supportedFilesFormat": crate::documents::EXTENSIONS,
+            "supportedFilesFormat": extensions(),
         })
     });
     answer_json(settings)

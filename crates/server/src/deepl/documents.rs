@@ -11,31 +11,31 @@ use serde_json::{Value, json};
 
 use super::{answer_json, glossaries, language, read};
 use crate::app::App;
-use crate::documents::{text, translated_name};
+use crate::documents::Upload;
 use crate::files::Stored;
 use crate::http::answer;
 use crate::http::body::Fields;
-use crate::markup::{self, Format};
 use crate::refusal::{Refusal, invalid};
-use crate::translating::Wish;
 
 /// Translates a file.
 pub async fn upload(State(app): State<Arc<App>>, request: Request) -> Response {
     let answer = async {
         let fields = read(&app, request).await?;
-        uploaded(&app, &fields).await
+        uploaded(&app, fields).await
     };
     answer_json(answer.await)
 }
 
-async fn uploaded(app: &Arc<App>, fields: &Fields) -> Result<Value, Refusal> {
-    let file = fields.files.iter().find(|file| file.field == "file");
+async fn uploaded(app: &Arc<App>, mut fields: Fields) -> Result<Value, Refusal> {
+    let file = fields.files.iter().position(|file| file.field == "file");
+    let file = file.map(|place| fields.files.swap_remove(place));
     let file = file.ok_or_else(|| invalid("Parameter 'file' not specified."))?;
     let registry = app.registry().await?;
     let target = fields.text("target_lang");
     let target = target.ok_or_else(|| invalid("Value for 'target_lang' not supported."))?;
     let target = language(&registry, "target_lang", &target)?;
-    let text = text(file)?;
+    let file = Upload::read(file).await?;
+    let text = file.text();
     let characters = text.chars().count();
     if characters > app.options.limits.characters {
         return Err(Refusal::TooLarge(app.options.limits.characters));
@@ -50,18 +50,14 @@ async fn uploaded(app: &Arc<App>, fields: &Fields) -> Result<Value, Refusal> {
     let direction = registry.direction(&source, &target)?;
     let asked = fields.text("source_lang").map(|_| source.as_str());
     let wish = Wish {
-        client: app.client(fields),
-        glossary: glossaries::asked(app, fields, asked, &target)?,
+        client: app.client(&fields),
+        glossary: glossaries::asked(app, &fields, asked, &target)?,
         ..Wish::default()
     };
-    let found = markup::translate(app, &direction, Format::Text, vec![text], wish).await;
-    let result = found.map(|found| {
-        let text = found.into_iter().next().map(|one| one.translation.text);
-        text.unwrap_or_default().into_bytes()
-    });
+    let name = file.translated_name(&target);
+    let result = file.translate(app, &direction, &target, wish).await;
     app.characters
         .fetch_add(characters as u64, Ordering::Relaxed);
-    let name = translated_name(file, &target);
     let (id, key) = app.files.add(name, characters, result);
     Ok(json!({"document_id": id, "document_key": key}))
 }

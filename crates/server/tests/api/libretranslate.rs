@@ -6,6 +6,49 @@ use super::client::{get, post_form, post_json, post_parts, request};
 use super::server::{TestServer, options};
 
 #[test]
+fn documents_of_every_format_are_translated() {
+    let server = TestServer::start();
+    let formats = get(server.address, "/frontend/settings").json();
+    let formats = formats["supportedFilesFormat"].to_string();
+    for ending in [".docx", ".odt", ".html", ".po", ".srt", ".xlf", ".md"] {
+        assert!(formats.contains(ending), "{formats}");
+    }
+    let (one, two) = (server.expected("a b"), server.expected("c"));
+    for (name, text, expected) in [
+        (
+            "t.json",
+            &b"{\"k\": \"a b\", \"n\": 1}"[..],
+            format!("{{\"k\": \"{one}\", \"n\": 1}}"),
+        ),
+        (
+            "t.html",
+            b"<p>a b</p>\n<p>c</p>",
+            format!("<p>{one}</p>\n<p>{two}</p>"),
+        ),
+        ("t.md", b"# a b\n\n- c\n", format!("# {one}\n\n- {two}\n")),
+    ] {
+        let parts = [
+            ("file", Some(name), text),
+            ("source", None, b"de"),
+            ("target", None, b"en"),
+        ];
+        let answer = post_parts(server.address, "/translate_file", &parts);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let answer = answer.json();
+        let url = answer["translatedFileUrl"].as_str().expect("an address");
+        let path = url
+            .split_once(&server.address.to_string())
+            .expect("this server")
+            .1;
+        let file = get(server.address, path);
+        assert_eq!(file.text(), expected, "{name}");
+        let ending = name.trim_start_matches('t');
+        let disposition = format!("attachment; filename=\"t_en{ending}\"");
+        assert_eq!(file.header("content-disposition"), Some(&*disposition));
+    }
+}
+
+#[test]
 fn every_encoding_of_a_request_gives_the_same_translation() {
     let server = TestServer::start();
     let (address, expected) = (server.address, server.expected("a b c"));
@@ -342,9 +385,11 @@ fn a_file_is_translated_and_fetched_as_an_attachment() {
     let disposition = file.header("content-disposition");
     assert_eq!(disposition, Some("attachment; filename=\"letter_en.txt\""));
     for (name, text) in [
-        ("page.html", &b"<p>"[..]),
+        ("page.exe", &b"<p>"[..]),
         ("a.txt", b"\xff\xfe"),
         ("a.txt", b""),
+        ("a.docx", b"a b"),
+        ("a.json", b"{\"a\": "),
     ] {
         let refused = parts(name, text);
         assert_eq!(refused.status, 400, "{name}: {}", refused.text());

@@ -181,13 +181,21 @@ impl Reader<'_> {
             next += 1;
             match event {
                 Event::Text(text) => parts.push(Part::Text(text.to_string())),
-                Event::Code(_) => {
+                Event::Code(code) => {
                     let raw = &self.source[range.clone()];
                     let ticks = raw.len() - raw.trim_start_matches('`').len();
                     let inside = range.start + ticks..range.end - ticks;
                     let number = tags.add(element(range, &inside));
                     parts.push(Part::Open(number));
-                    parts.push(Part::Verbatim(self.source[inside].to_owned()));
+                    // Code over two lines goes on one, as it is shown.
+                    let raw = &self.source[inside];
+                    parts.push(Part::Verbatim(if !raw.contains('\n') {
+                        raw.to_owned()
+                    } else if code.starts_with('`') || code.ends_with('`') {
+                        format!(" {code} ")
+                    } else {
+                        code.to_string()
+                    }));
                     parts.push(Part::Close(number));
                 }
                 Event::SoftBreak => {

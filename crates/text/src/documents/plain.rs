@@ -120,9 +120,7 @@ impl Plain {
     /// The string with these texts in it.
     pub fn filled(&self, texts: &[Marked]) -> String {
         // A line break in a translation would be one too many.
-        let mut texts = texts
-            .iter()
-            .map(|text| text.text().replace('\n', " "));
+        let mut texts = texts.iter().map(|text| text.text().replace('\n', " "));
         let mut filled = String::new();
         for piece in &self.pieces {
             match piece {

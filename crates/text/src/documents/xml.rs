@@ -83,6 +83,14 @@ impl<'a> Xml<'a> {
                     Kind::Other
                 }
             };
+            if matches!(kind, Kind::Start | Kind::End | Kind::Empty) {
+                let tag = &source[position + 1..end];
+                let name = tag.strip_prefix('/').unwrap_or(tag);
+                let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
+                if !is_name || tag.contains('<') {
+                    return Err(problem(position, format!("<{tag} is no tag")));
+                }
+            }
             match kind {
                 Kind::Start => open.push(number),
                 Kind::End => match open.pop() {
@@ -279,7 +287,7 @@ mod tests {
 
     #[test]
     fn damage_is_named_with_its_line_and_entities_are_not_expanded() {
-        for source in ["<a>\n<b></a>", "<a>\n", "</a>", "<a\n"] {
+        for source in ["<a>\n<b></a>", "<a>\n", "</a>", "<a\n", "<a b=<c/>", "<|/>"] {
             let problem = Xml::parse(source).unwrap_err();
             assert!(problem.line.is_some(), "{source}: {problem:?}");
         }

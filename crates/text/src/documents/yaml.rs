@@ -18,9 +18,11 @@ pub(crate) fn read(source: String) -> Result<Template, Problem> {
     let mut found = Vec::new();
     let mut skipped = Vec::new();
     for scalar in scalars(&source)? {
-        let written = scalar
-            .tagged
-            .map_or_else(|| Written::of(&source, &scalar), |()| Err(Reason::Tagged));
+        let written = if scalar.tagged {
+            Err(Reason::Tagged)
+        } else {
+            Written::of(&source, &scalar)
+        };
         match written {
             _ if !block::is_text(&scalar.value) => {}
             Err(reason) => skipped.push((scalar.start, reason)),
@@ -50,7 +52,8 @@ struct Scalar {
     value: String,
     style: ScalarStyle,
     place: Place,
-    tagged: Option<()>,
+    /// Whether it has a tag, such as `!ruby/symbol`.
+    tagged: bool,
 }
 
 /// Where a value is, which decides what it may hold without quotes.
@@ -98,7 +101,7 @@ fn scalars(source: &str) -> Result<Vec<Scalar>, Problem> {
                 value: value.to_string(),
                 style: *style,
                 place,
-                tagged: tag.as_ref().map(|_| ()),
+                tagged: tag.is_some(),
             }),
             _ => {}
         }
@@ -161,7 +164,7 @@ impl Written {
         let same = |text: &str| text.split_whitespace().eq(scalar.value.split_whitespace());
         match scalar.style {
             ScalarStyle::Plain => {
-                let shown = raw.trim_end();
+                let shown = raw.trim_end_matches([' ', '\t', '\n', '\r']);
                 let is = same(shown) && (shown.contains('\n') || shown == scalar.value);
                 let range = range.start..range.start + shown.len();
                 is.then_some((range, Self::Plain(scalar.place)))
@@ -256,9 +259,7 @@ impl Written {
                         written.push_str(ends);
                     }
                     // A single line break would be folded into a space.
-                    if before_text && !line.is_empty() {
-                        written.push_str(ends);
-                    } else if number > 0 && line.is_empty() && before_text {
+                    if before_text {
                         written.push_str(ends);
                     }
                     before_text = !line.is_empty();
@@ -275,12 +276,13 @@ fn quoted_length(raw: &str) -> Option<usize> {
     let quote = raw.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let mut chars = raw.char_indices().skip(1).peekable();
     while let Some((place, c)) = chars.next() {
-        if c == '\\' && quote == '"' {
-            chars.next();
-        } else if c == quote
-            && quote == '\''
-            && chars.peek().is_some_and(|(_, next)| *next == quote)
-        {
+        let next = chars.peek().map(|(_, next)| *next);
+        let is_escape = if quote == '"' {
+            c == '\\'
+        } else {
+            c == quote && next == Some(quote)
+        };
+        if is_escape {
             chars.next();
         } else if c == quote {
             return Some(place + 1);

@@ -295,7 +295,11 @@ fn random_text_of_every_format_is_kept_or_refused() {
             if matches!(format, Format::Json | Format::Yaml | Format::Text) {
                 let (expected, found) = (in_rot13(document.texts()), again.texts());
                 let new = String::from_utf8_lossy(&new);
-                assert_eq!(words(&expected), words(found), "{format} {number}: {text:?}\n{new:?}");
+                assert_eq!(
+                    words(&expected),
+                    words(found),
+                    "{format} {number}: {text:?}\n{new:?}"
+                );
             }
         }
         println!("{format}: {read} of 10000 are documents");

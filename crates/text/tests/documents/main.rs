@@ -61,7 +61,15 @@ fn check(name: &Path, bytes: &[u8], format: Format) -> Result<usize, String> {
     // There, the translation is not what is read.
     let is_catalog = matches!(format, Format::Po | Format::Xliff);
     let expected = if is_catalog { document.texts() } else { &new };
-    let own = |texts: &[Marked]| -> Vec<String> { texts.iter().map(Marked::text).collect() };
+    // White space is not compared, nor where lines of plain text end: they are wrapped again.
+    let own = |texts: &[Marked]| -> Vec<String> {
+        let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let texts = texts.iter().map(|text| words(text.text()));
+        if format == Format::Text {
+            return vec![texts.collect::<Vec<_>>().join(" ")];
+        }
+        texts.collect()
+    };
     let (expected, found) = (own(expected), own(again.texts()));
     let first = expected
         .iter()

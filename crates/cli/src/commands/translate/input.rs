@@ -28,9 +28,10 @@ pub struct InputArgs {
     /// Sentences to translate
     #[arg(value_name = "SENTENCE")]
     sentences: Vec<String>,
-    /// Translate the lines of a file, plain or gzip'd; - is standard input, and the default
+    /// Translate a document, or the lines of a text file, plain or gzip'd; - is standard input, and the default. Several
+    /// documents need --out-dir
     #[arg(long, short, value_name = "FILE", conflicts_with = "sentences")]
-    input: Option<PathBuf>,
+    input: Vec<PathBuf>,
     /// Answer each line as soon as it comes, for a pipe that waits for the answer
     #[arg(long)]
     unbuffered: bool,
@@ -119,7 +120,8 @@ impl InputArgs {
             input.is_document = self.sentences.iter().any(|text| text.contains('\n'));
             return Ok(input);
         }
-        let path = self.input.as_deref().unwrap_or(Path::new("-"));
+        let path = self.input.first();
+        let path = path.map_or(Path::new("-"), |path| path.as_path());
         let interactive = path == Path::new("-") && io::stdin().is_terminal();
         if interactive {
             terminal.note("type a sentence and press Enter; Ctrl-D ends (--help shows other ways)");
@@ -142,37 +144,22 @@ impl InputArgs {
 }
 
 impl InputArgs {
-    /// Whether the sentences are on the command line.
-    pub fn is_given(&self) -> bool {
-        !self.sentences.is_empty()
+    /// Sentences and files, of which at most one kind is there.
+    pub fn given(&self) -> (&[String], &[PathBuf]) {
+        (&self.sentences, &self.input)
     }
 
-    /// Everything at once, for formats in which a line means nothing: each sentence, or the whole file.
-    pub fn read_whole(&self) -> anyhow::Result<Vec<String>> {
-        if self.prefix.is_some() || self.prefix_file.is_some() {
-            bail!(
-                "--prefix and --prefix-file belong to lines: leave them out with --format html and xml"
-            );
-        }
-        if !self.sentences.is_empty() {
-            return Ok(self.sentences.clone());
-        }
-        let mut text = Vec::new();
-        match self.input.as_deref().filter(|path| *path != Path::new("-")) {
-            None => io::stdin().read_to_end(&mut text).map_err(unreadable)?,
-            Some(path) => {
-                let unreadable = |source| TextError::Open {
-                    path: path.to_owned(),
-                    source,
-                };
-                let file = File::open(path).map_err(unreadable);
-                file?.read_to_end(&mut text).map_err(unreadable)?
-            }
-        };
-        String::from_utf8(text).map(|text| vec![text]).map_err(|error| {
-            let at = error.utf8_error().valid_up_to();
-            anyhow::anyhow!("the text is not UTF-8 (at byte {at}); convert it first, with `iconv -t UTF-8` for example")
-        })
+    /// The options that were given and mean something for lines only.
+    pub fn options_of_lines(&self) -> impl Iterator<Item = &'static str> {
+        let options = [
+            ("--unbuffered", self.unbuffered),
+            ("--prefix", self.prefix.is_some()),
+            ("--prefix-file", self.prefix_file.is_some()),
+        ];
+        options
+            .into_iter()
+            .filter(|(_, given)| *given)
+            .map(|(name, _)| name)
     }
 }
 

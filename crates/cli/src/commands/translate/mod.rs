@@ -1,11 +1,11 @@
 //! `attentive translate`: lines in, exactly as many answers out, in the same order.
 //!
-//! [`input`] gives the lines, [`crate::direction`] finds a model if none was named, the library's translator
+//! [`documents`] takes files that are more than lines. [`input`] gives the lines, [`crate::direction`] finds a model if none was named, the library's translator
 //! answers window by window, [`answers`] writes, and [`progress`] shows how far it is.
 
 mod answers;
+mod documents;
 mod input;
-mod markup;
 mod progress;
 
 use std::io::Write;
@@ -34,6 +34,7 @@ use crate::output::Output;
 use crate::terminal::Terminal;
 use crate::wording::plural;
 use answers::Form;
+use documents::DocumentArgs;
 use input::{Input, InputArgs, Pace, Unit, Wrapped};
 use progress::Progress;
 
@@ -51,10 +52,8 @@ pub struct TranslateArgs {
     input: InputArgs,
     #[command(flatten)]
     lines: LinesArgs,
-    /// How the text is written: in html and xml the text between the tags is translated, and everything else comes back
-    /// as it is
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = markup::TextFormat::Text)]
-    format: markup::TextFormat,
+    #[command(flatten)]
+    documents: DocumentArgs,
     /// Where to write [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -97,7 +96,9 @@ Examples:
   attentive translate \"Guten Morgen, wie geht es dir?\"
   attentive translate \"How are you? See https://example.org :-)\" \"ALL GOOD!\"
   attentive translate --to de -i letter.txt -o brief.txt
-  attentive translate --format html -i page.html -o seite.html
+  attentive translate -i report.docx -o bericht.docx
+  attentive translate -i page.html -i film.srt -i app.po --out-dir translated
+  attentive translate --format html \"<b>Guten</b> Morgen!\"
   attentive translate --from fr --to en \"Où est la gare ?\"    (after `attentive pull fr-en`)
   attentive translate --model runs/multi30k \"Ein Hund rennt.\" \"Zwei Katzen schlafen.\"
   attentive translate --model runs/multi30k -i test.de -o test.en --beam 8
@@ -112,6 +113,9 @@ Without --model, German becomes English and English becomes German: the language
 from all sentences or the beginning of the input (from its first line, if lines are answered at once).
 Models that were pulled add their languages; --from and --to choose. Where no model translates directly,
 two are chained through English; the score is then the sum of both, and --json has the text between as \"pivot\".
+
+Documents (Markdown, HTML, XML, SRT, VTT, PO, JSON, YAML, XLIFF, DOCX, ODT) keep their layout; what was not translated
+is listed at the end. docs/documents.md says what each format keeps.
 
 Every line gives one line (with --alternatives up to N lines), in the same order; an empty line
 stays empty. The exception are paragraphs of a .txt file that were broken at a width (see --wrapped). Files of any size are translated in constant memory. Lines are counted from 1, words
@@ -132,8 +136,9 @@ pub fn run(mut args: TranslateArgs, terminal: &Terminal) -> anyhow::Result<()> {
         args.terms = Some(Arc::new(glossary));
     }
     let asked = args.direction.asked(args.model.as_deref(), terminal)?;
-    if let Some(syntax) = args.format.syntax() {
-        return markup::run(&args, &syntax, asked, terminal);
+    let (sentences, files) = args.input.given();
+    if let Some(documents) = args.documents.documents(sentences, files)? {
+        return documents::run(&args, &documents, asked, terminal);
     }
     let mut input = args.input.open(terminal)?;
     let window = match input.pace {
@@ -283,7 +288,7 @@ impl<'a> Answers<'a> {
         let output = Output::open(args.output.as_deref())?;
         Ok(Self {
             form: args.form(),
-            progress: Progress::new(&output, input.bytes, terminal),
+            progress: Progress::new(&output, input.bytes, "lines", terminal),
             output,
             window,
             line: 0,

@@ -14,12 +14,19 @@ pub struct Progress {
     bar: ProgressBar,
     began: Instant,
     lines: usize,
+    /// What is counted.
+    unit: &'static str,
 }
 
 impl Progress {
     /// A bar for `bytes` of text, a counter if nobody knows how much there is, and nothing where the
     /// translations themselves appear.
-    pub fn new(output: &Output, bytes: Option<u64>, terminal: &Terminal) -> Self {
+    pub fn new(
+        output: &Output,
+        bytes: Option<u64>,
+        unit: &'static str,
+        terminal: &Terminal,
+    ) -> Self {
         let shown_there = matches!(output, Output::Stdout(_)) && io::stdout().is_terminal();
         let (bar, template) = match (terminal.can_draw() && !shown_there, bytes) {
             (false, _) => (ProgressBar::hidden(), ""),
@@ -39,6 +46,7 @@ impl Progress {
             bar,
             began: Instant::now(),
             lines: 0,
+            unit,
         }
     }
 
@@ -52,7 +60,7 @@ impl Progress {
         let per_second = self.lines as f64 / self.began.elapsed().as_secs_f64().max(1e-3);
         let lines = count(self.lines);
         self.bar
-            .set_message(format!("{lines} lines, {per_second:.0} per second"));
+            .set_message(format!("{lines} {}, {per_second:.0} per second", self.unit));
     }
 
     /// Says something while the bar is away.
