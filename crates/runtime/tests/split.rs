@@ -62,7 +62,7 @@ impl Feed for Sentences<'_> {
         let split = &self.lines[line];
         match self.translator.found(split, sentence, hypotheses, again) {
             Found::Translation(translation) => self.found[line][sentence] = Some(translation),
-            Found::Repetitive(request) => self.waiting.push_back(((line, sentence), request)),
+            Found::Again(request) => self.waiting.push_back(((line, sentence), request)),
         }
     }
 

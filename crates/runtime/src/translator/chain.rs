@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::raw_text::Keep;
-use super::source::{Line, WithPrefix};
+use super::source::{Line, Sentence};
 use super::translation::{Alternative, Translation};
 use super::{Lines, Translator, TranslatorOptions, raw_text, stream};
 use crate::cpu::CpuModel;
@@ -71,13 +71,17 @@ impl<A: SearchModel + Send + Sync, B: SearchModel + Send + Sync> Chain<A, B> {
 
     /// Lines that are sentences.
     fn translate_whole<L: Line + Sync>(&self, lines: &[L]) -> Vec<Translation> {
-        let sources: Vec<&str> = lines.iter().map(Line::text).collect();
-        let pivots = self.first.translate_whole(&sources);
-        let sentences = pivots.iter().zip(lines).map(|(pivot, line)| WithPrefix {
-            text: pivot.text.clone(),
-            prefix: line.prefix().to_owned(),
-        });
-        let sentences: Vec<WithPrefix> = sentences.collect();
+        let sentence = |text: &str, prefix: &str, line: &L| Sentence {
+            text: text.to_owned(),
+            prefix: prefix.to_owned(),
+            kept: line.kept().to_vec(),
+            is_aligned: line.is_aligned(),
+        };
+        let sources = lines.iter().map(|line| sentence(line.text(), "", line));
+        let pivots = self.first.translate_whole(&sources.collect::<Vec<_>>());
+        let sentences = pivots.iter().zip(lines);
+        let sentences = sentences.map(|(pivot, line)| sentence(&pivot.text, line.prefix(), line));
+        let sentences: Vec<Sentence> = sentences.collect();
         let targets = self.second.translate_whole(&sentences);
         pivots.into_iter().zip(targets).map(join).collect()
     }
@@ -110,6 +114,7 @@ fn join((pivot, target): (Translation, Translation)) -> Translation {
         },
         unknown: pivot.unknown + target.unknown,
         repetition_blocked: pivot.repetition_blocked || target.repetition_blocked,
+        moved: pivot.moved + target.moved,
         ..best.into()
     }
 }

@@ -30,13 +30,14 @@
 //!   does both halves for programs with a queue of their own, such as the server.
 //! - `marked` translates text with inline markup and moves the tags to the words that they belong to.
 //! - `chain` is two translators one after the other, for languages that no model connects directly.
-//! - `repetition` detects a model that repeats itself, `alignment` makes word alignments.
+//! - `marks` lets a second search keep marks that the first one lost, `repetition` detects a model that repeats itself, `alignment` makes word alignments.
 //!
 //! [`search`]: crate::search::search
 
 mod alignment;
 mod chain;
 mod marked;
+mod marks;
 mod options;
 mod queue;
 mod raw_text;
@@ -44,15 +45,16 @@ mod repetition;
 mod source;
 mod split;
 mod stream;
+mod tags;
 mod translation;
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use attentive_model::directory::{ModelDir, Tokenizers};
 use attentive_model::{Generation, ModelError, Shortlist};
-use attentive_text::keep::MARKS;
+use attentive_text::keep::{MARKS, deviation};
 use attentive_text::special::UNK;
 use attentive_text::{Tokenizer, TokenizerKind};
 
@@ -60,7 +62,7 @@ use crate::cpu::{Compute, CpuModel};
 use crate::engine::Engine;
 use crate::error::{Result, RuntimeError};
 use crate::search::draft::{self, Draft, ModelDraft};
-use crate::search::{Feed, Hypothesis, Request, SearchModel, search_feed};
+use crate::search::{Constraint, Feed, Hypothesis, Request, SearchModel, search_feed};
 
 pub use chain::Chain;
 pub use marked::{MarkedTranslation, Unmarked};
@@ -85,6 +87,8 @@ pub struct Translator<M = CpuModel> {
     options: TranslatorOptions,
     engine: Arc<Engine>,
     draft: Option<Arc<dyn Draft>>,
+    /// The tokens that write marks, once a search has lost one.
+    marks: OnceLock<Option<Arc<marks::MarkTokens>>>,
 }
 
 impl Translator {
@@ -142,6 +146,7 @@ impl<M: SearchModel> Translator<M> {
             engine: Arc::new(Engine::new(options.threads_here())),
             options,
             draft: None,
+            marks: OnceLock::new(),
         })
     }
 
@@ -174,6 +179,7 @@ impl<M: SearchModel> Translator<M> {
             options,
             engine,
             draft: self.draft.clone(),
+            marks: self.marks.clone(),
         })
     }
 
@@ -285,9 +291,14 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
                 let source = sources[number].as_ref()?;
                 let mut blocked = blocked.lock().unwrap_or_else(PoisonError::into_inner);
                 let again = blocked.contains(&number);
-                if !again && self.is_repetitive(source, &hypotheses) {
+                let again_for = if again {
+                    None
+                } else {
+                    self.search_again(source, &hypotheses)
+                };
+                if let Some(request) = again_for {
                     blocked.insert(number);
-                    queue.put_back(number, repetition::blocked(&source.request));
+                    queue.put_back(number, request);
                     return None;
                 }
                 drop(blocked);
@@ -350,6 +361,41 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
             && !repetition::is_repetitive(&source.request.source)
     }
 
+    /// The request for a second search, if the first gave a translation that repeats itself, or lost a mark.
+    fn search_again(&self, source: &Source, hypotheses: &[Hypothesis]) -> Option<Request> {
+        let repeats = self.is_repetitive(source, hypotheses);
+        let marks = self.lost_marks(source, hypotheses);
+        if !repeats && marks.is_none() {
+            return None;
+        }
+        let mut request = source.request.clone();
+        if repeats {
+            request = repetition::blocked(&request);
+        }
+        request.constraints.extend(marks);
+        Some(request)
+    }
+
+    /// A constraint by which the best hypothesis would have every mark as often as the source, if it has not.
+    fn lost_marks(
+        &self,
+        source: &Source,
+        hypotheses: &[Hypothesis],
+    ) -> Option<Arc<dyn Constraint>> {
+        let are_marks = source.kept.first()?.starts_with(MARKS);
+        let text = self.tokenizers.tgt.decode(&hypotheses.first()?.tokens);
+        if !are_marks || deviation(&source.kept, &text) == 0 {
+            return None;
+        }
+        let tokens = self
+            .marks
+            .get_or_init(|| marks::MarkTokens::of(&self.tokenizers.tgt));
+        Some(Arc::new(marks::RequiredMarks::new(
+            tokens.clone()?,
+            &source.kept,
+        )))
+    }
+
     /// Tokens -> text.
     fn translation(
         &self,
@@ -363,11 +409,11 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
             let shown = |token: &&u32| !self.frame.hidden.contains(token);
             let tokens: Vec<u32> = tokens.filter(shown).copied().collect();
             let text = tgt.decode(&tokens);
-            let alignments = self
-                .options
-                .alignments
-                .then(|| self.alignments(source, &hypothesis.tokens, &text));
+            // What is missing is put where the alignment says.
+            let needed = source.is_aligned || deviation(&source.kept, &text) > 0;
+            let alignments = needed.then(|| self.alignments(source, &hypothesis.tokens, &text));
             let (alignment, unit_alignment) = alignments.flatten().unzip();
+            let alignment = alignment.filter(|_| self.options.alignments);
             Alternative {
                 text,
                 score: hypothesis.score,

@@ -1,19 +1,22 @@
 //! Raw text to sentences that a model knows, and their translations to lines again.
 //!
 //! ```text
-//! line --split--> sentences --hide--> marks --fold--> model --unfold--> --restore--> --join--> line
+//! line --split--> sentences --tags out, hide--> marks --fold--> model --unfold--> --restore, tags in--> --join--> line
 //! ```
 //!
 //! A model is trained on single sentences. A line of raw text may hold several, with web addresses and emoji
 //! in them (`attentive_text::keep`), or SHOUT. The [`super::Translator`] comes here if
 //! [`super::Lines::RawText`] says so, and translates the sentences of all lines together.
 
-use attentive_text::keep::{self, Hidden, MARKS};
+use std::ops::Range;
+
+use attentive_text::keep::{self, Hidden, Instead, MARKS, Waiting};
 use attentive_text::lines::is_blank;
 use attentive_text::markup::units;
 use attentive_text::sentences;
 
-use super::source::{Line, WithPrefix};
+use super::source::{Line, Sentence};
+use super::tags::Tags;
 use super::translation::{Alternative, Translation};
 use crate::search::Finish;
 
@@ -33,11 +36,11 @@ pub(super) fn translate<L: Line>(
     language: Option<&str>,
     alignments: bool,
     keep: Keep,
-    whole: impl FnOnce(&[WithPrefix]) -> Vec<Translation>,
+    whole: impl FnOnce(&[Sentence]) -> Vec<Translation>,
 ) -> Vec<Translation> {
     let segments = |line| segment(line, language, keep);
     let lines: Vec<Vec<Segment>> = lines.iter().map(segments).collect();
-    let sentences: Vec<WithPrefix> = lines
+    let sentences: Vec<Sentence> = lines
         .iter()
         .flatten()
         .filter_map(Segment::prepared)
@@ -76,6 +79,11 @@ enum Work {
 #[derive(Debug)]
 struct Prepared {
     hidden: Hidden,
+    /// What must come back exactly as often as it is in the hidden text: marks, or what they would stand for.
+    kept: Vec<Range<usize>>,
+    keep: Keep,
+    /// The tags that were taken out before.
+    tags: Option<Tags>,
     case: Case,
     prefix: String,
 }
@@ -97,17 +105,30 @@ pub(super) fn segment<L: Line>(line: &L, language: Option<&str>, keep: Keep) -> 
     let segments = sentences::split(line.text(), language)
         .into_iter()
         .map(|sentence| {
-            let mut hidden = keep::hide(sentence.text);
+            let tags = Tags::of(sentence.text);
+            let text = tags.as_ref().map_or(sentence.text, Tags::text);
+            let mut hidden = keep::hide(text);
             let has_words = hidden.text.chars().any(char::is_alphabetic);
-            if keep == Keep::AsText {
-                hidden = Hidden::nothing(sentence.text);
-            }
+            let kept = match keep {
+                Keep::AsText => {
+                    hidden = Hidden::nothing(text);
+                    keep::spans(text).collect()
+                }
+                Keep::AsMarks if hidden.items().is_empty() => Vec::new(),
+                Keep::AsMarks => {
+                    let marks = hidden.text.match_indices(MARKS);
+                    marks.map(|(at, mark)| at..at + mark.len()).collect()
+                }
+            };
             // The translation must start with the prefix, so the first sentence is translated then.
             let has_prefix = !prefix.is_empty() && !sentence.text.is_empty();
             let work = if has_words || has_prefix {
                 Work::Translate(Prepared {
                     case: Case::of(&hidden.text),
                     hidden,
+                    kept,
+                    keep,
+                    tags,
                     prefix: std::mem::take(&mut prefix).to_owned(),
                 })
             } else {
@@ -154,13 +175,24 @@ impl Segment {
     }
 
     /// What the model gets to see.
-    pub fn prepared(&self) -> Option<WithPrefix> {
+    pub fn prepared(&self) -> Option<Sentence> {
         let Work::Translate(prepared) = &self.work else {
             return None;
         };
-        Some(WithPrefix {
-            text: prepared.case.fold(&prepared.hidden.text),
+        let Prepared { hidden, case, .. } = prepared;
+        let kept = prepared
+            .kept
+            .iter()
+            .map(|span| hidden.text[span.clone()].to_owned());
+        let kept = kept.map(|item| match case {
+            Case::AsItIs => item,
+            Case::Capitals => item.to_lowercase(),
+        });
+        Some(Sentence {
+            text: case.fold(&hidden.text),
             prefix: prepared.prefix.clone(),
+            kept: kept.collect(),
+            is_aligned: prepared.tags.is_some(),
         })
     }
 }
@@ -212,6 +244,7 @@ impl Prepared {
     /// Undoes in the answer, and in its alternatives, what was done to the sentence.
     fn finish(&self, mut answer: Translation) -> Translation {
         let mut best = answer.take_best();
+        let mut repaired = None;
         for found in std::iter::once(&mut best).chain(&mut answer.alternatives) {
             let Alternative {
                 text,
@@ -223,29 +256,62 @@ impl Prepared {
             if let Some(links) = alignment {
                 self.restore_links(links, text, word_positions);
             }
+            let mut moved = 0;
+            if self.keep == Keep::AsMarks {
+                moved = self.repair(text, unit_alignment, Instead::Insert);
+            }
             if let Some(links) = unit_alignment {
                 self.restore_links(links, text, unit_positions);
             }
-            let unfolded = self.case.unfold(text, &self.prefix);
-            *text = self.hidden.restore(&unfolded);
+            *text = self.case.unfold(text, &self.prefix);
+            if self.keep == Keep::AsText {
+                moved = self.repair(text, unit_alignment, Instead::Replace);
+            }
+            repaired.get_or_insert(moved);
+            *text = self.hidden.restore(text);
+            if let Some(tags) = &self.tags {
+                tags.restore(text, alignment, unit_alignment);
+            }
             if let Some(pivot) = pivot {
                 *pivot = self.hidden.restore(&self.case.unfold(pivot, ""));
             }
         }
         answer.put_best(best);
+        answer.moved = repaired.unwrap_or(0);
         answer
+    }
+
+    /// Makes a translation hold what must be kept exactly as often as the source; says how much was not so.
+    fn repair(
+        &self,
+        text: &mut String,
+        links: &mut Option<Vec<(usize, usize)>>,
+        instead: Instead,
+    ) -> usize {
+        let kept: Vec<&str> = self
+            .kept
+            .iter()
+            .map(|span| &self.hidden.text[span.clone()])
+            .collect();
+        if keep::deviation(&kept, text) == 0 {
+            return 0;
+        }
+        let known = links.as_deref().unwrap_or_default();
+        let repaired = keep::repair(&self.hidden.text, &self.kept, text, known, instead);
+        *text = repaired.text;
+        if links.is_some() {
+            *links = Some(repaired.links);
+        }
+        repaired.count
     }
 
     /// As [`Hidden::restore`] does it, but that nothing is appended which the beginning lacks.
     fn finished_chars(&self, beginning: &str) -> usize {
         let text = self.case.unfold(beginning, &self.prefix);
         let items = self.hidden.items();
-        let mut waiting: Vec<Option<&String>> = items.iter().map(Some).collect();
-        let chars = |c: char| match MARKS.iter().position(|mark| *mark == c) {
-            Some(index) if !items.is_empty() => {
-                let item = waiting.get_mut(index).and_then(Option::take);
-                item.map_or(0, |item| item.chars().count())
-            }
+        let mut waiting = Waiting::new(items);
+        let chars = |c: char| match MARKS.contains(&c) {
+            true if !items.is_empty() => waiting.take(c).map_or(0, |item| item.chars().count()),
             _ => 1,
         };
         text.chars().map(chars).sum()
@@ -292,13 +358,13 @@ fn positions<'a>(
     items: &[String],
     count: impl Fn(&str) -> usize,
 ) -> Vec<usize> {
-    let mut waiting: Vec<Option<&String>> = items.iter().map(Some).collect();
-    let mut unmarked = |c: char| match MARKS.iter().position(|mark| *mark == c) {
-        Some(index) => {
-            let item = waiting.get_mut(index).and_then(Option::take);
-            item.cloned().unwrap_or_default()
+    let mut waiting = Waiting::new(items);
+    let mut unmarked = |c: char| {
+        if MARKS.contains(&c) {
+            waiting.take(c).unwrap_or_default().to_owned()
+        } else {
+            c.to_string()
         }
-        None => c.to_string(),
     };
     let mut next = 0;
     let place = |piece: &str| {
@@ -343,6 +409,7 @@ pub(super) fn join(segments: &[Segment], parts: Vec<Translation>) -> Translation
             .reduce(|a, b| a + b),
         unknown: notes().map(|notes| notes.unknown).sum(),
         repetition_blocked: notes().any(|notes| notes.repetition_blocked),
+        moved: notes().map(|notes| notes.moved).sum(),
         ..best.into()
     }
 }
@@ -448,8 +515,8 @@ mod tests {
     use super::*;
 
     /// What `whole` answers: the same text with links from each word to itself.
-    fn echo(sentences: &[WithPrefix]) -> Vec<Translation> {
-        let answer = |sentence: &WithPrefix| {
+    fn echo(sentences: &[Sentence]) -> Vec<Translation> {
+        let answer = |sentence: &Sentence| {
             let words = sentence.text.split_whitespace().count();
             Translation {
                 text: sentence.text.clone(),
@@ -468,15 +535,22 @@ mod tests {
         let links = found.alignment.as_deref().unwrap_or_default();
         let words: Vec<&str> = line.split_whitespace().collect();
         let linked: Vec<&str> = links.iter().map(|&(src, _)| words[src]).collect();
-        let expected = ["Nimm", "`cargo", "dafür.", "Und", "<a", "auch!"];
+        let expected = [
+            "Nimm",
+            "`cargo",
+            "dafür.",
+            "Und",
+            "id=\"y\">das</a>",
+            "auch!",
+        ];
         assert_eq!(linked, expected, "{links:?}");
         assert!(links.iter().all(|(src, tgt)| src == tgt), "{links:?}");
     }
 
     #[test]
     fn sentences_get_a_space_where_the_source_needed_none() {
-        let whole = |sentences: &[WithPrefix]| {
-            let answer = |sentence: &WithPrefix| Translation {
+        let whole = |sentences: &[Sentence]| {
+            let answer = |sentence: &Sentence| Translation {
                 text: sentence
                     .text
                     .replace('你', "You")

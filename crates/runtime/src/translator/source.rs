@@ -20,6 +20,16 @@ pub trait Line {
     fn prefix(&self) -> &str {
         ""
     }
+
+    /// What its translation must hold exactly as often as it stands here.
+    fn kept(&self) -> &[String] {
+        &[]
+    }
+
+    /// Whether its translation is to have an alignment, whatever the options say.
+    fn is_aligned(&self) -> bool {
+        false
+    }
 }
 
 impl<S: AsRef<str>> Line for S {
@@ -43,6 +53,33 @@ impl Line for WithPrefix {
 
     fn prefix(&self) -> &str {
         &self.prefix
+    }
+}
+
+/// A sentence of raw text as the model gets it.
+#[derive(Debug, Clone)]
+pub(super) struct Sentence {
+    pub text: String,
+    pub prefix: String,
+    pub kept: Vec<String>,
+    pub is_aligned: bool,
+}
+
+impl Line for Sentence {
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    fn kept(&self) -> &[String] {
+        &self.kept
+    }
+
+    fn is_aligned(&self) -> bool {
+        self.is_aligned
     }
 }
 
@@ -83,8 +120,12 @@ pub(super) struct Source {
     pub unknown: usize,
     /// Which word each token belongs to, if alignments were asked for.
     pub words: Option<Vec<usize>>,
-    /// Which units each token writes, if alignments were asked for.
+    /// Which units each token writes, if links between them may be needed.
     pub units: Option<Vec<Range<usize>>>,
+    /// What the translation must hold.
+    pub kept: Vec<String>,
+    /// Whether the translation is to have links between units.
+    pub is_aligned: bool,
 }
 
 impl Source {
@@ -106,9 +147,9 @@ impl Source {
         let words = options
             .alignments
             .then(|| alignment::words_of(&tokenizers.src, &tokens, Some(text)));
-        let units = options
-            .alignments
-            .then(|| alignment::units_of(&tokenizers.src, &tokens, text));
+        let is_aligned = options.alignments || line.is_aligned();
+        let may_need_units = is_aligned || !line.kept().is_empty();
+        let units = may_need_units.then(|| alignment::units_of(&tokenizers.src, &tokens, text));
         let framing = frame.before_source.len() + frame.after_source.len();
         let most = options.max_source_tokens.saturating_sub(framing).max(1);
         let truncated = tokens.len().saturating_sub(most);
@@ -125,6 +166,8 @@ impl Source {
             unknown,
             words,
             units,
+            kept: line.kept().to_vec(),
+            is_aligned,
         })
     }
 }

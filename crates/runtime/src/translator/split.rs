@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use super::options::Lines;
 use super::raw_text::{self, Segment};
 use super::source::{Line, Source};
-use super::{Translation, Translator, repetition};
+use super::{Translation, Translator};
 use crate::search::{Feed, Hypothesis, Request, SearchModel, search_feed};
 
 /// A line in its sentences.
@@ -29,8 +29,9 @@ pub struct SplitLine {
 pub enum Found {
     /// Its translation.
     Translation(Translation),
-    /// It repeats itself: this request must be searched for, and its first hypotheses are then the answer.
-    Repetitive(Request),
+    /// It repeats itself, or lacks what must be kept: this request must be searched for, and its first hypotheses are
+    /// then the answer.
+    Again(Request),
 }
 
 impl SplitLine {
@@ -123,10 +124,12 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
         again: bool,
     ) -> Found {
         let answer = match &line.sources[number] {
-            Some(source) if !again && self.is_repetitive(source, &hypotheses) => {
-                return Found::Repetitive(self.request(&repetition::blocked(&source.request)));
+            Some(source) => {
+                if !again && let Some(request) = self.search_again(source, &hypotheses) {
+                    return Found::Again(self.request(&request));
+                }
+                self.translation(source, hypotheses, again)
             }
-            Some(source) => self.translation(source, hypotheses, again),
             None => Translation::empty(),
         };
         Found::Translation(match line.lines {

@@ -126,7 +126,7 @@ impl Feed for Batch<'_> {
                     details,
                 });
             }
-            Found::Repetitive(mut request) => {
+            Found::Again(mut request) => {
                 request.prefix.extend_from_slice(&task.prefix);
                 let again = true;
                 self.again.push((Running { taken, again }, request));

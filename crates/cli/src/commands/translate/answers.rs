@@ -122,6 +122,7 @@ mod tests {
             truncated: None,
             unknown: 1,
             repetition_blocked: false,
+            moved: 0,
         };
         let mut output = Vec::new();
         form.write(&mut output, 3, "source", &translation).unwrap();
