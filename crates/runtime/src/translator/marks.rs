@@ -2,7 +2,7 @@
 //! the source.
 //!
 //! [`attentive_text::keep`] puts marks in the places of what is not translated. A target cannot end, nor write the sign
-//! that ends the source, before all marks are there, and none can come too often. Where this still fails, at the
+//! that ends a sentence, before all marks are there, and none can come too often. Where this still fails, at the
 //! length limit, `raw_text` puts the mark where the alignment says.
 
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use attentive_text::Tokenizer;
 use attentive_text::keep::MARKS;
 use attentive_text::special::EOS;
 
-use crate::search::Constraint;
+use super::options::TranslatorOptions;
+use crate::search::{Constraint, LengthLimit, Request};
 
 /// Which tokens write which marks.
 #[derive(Debug)]
@@ -37,6 +38,25 @@ impl MarkTokens {
         }
         (!tokens.is_empty()).then(|| Arc::new(Self { tokens, ends }))
     }
+}
+
+/// What a translation must have, and how long it may get for that.
+pub(super) struct Lost {
+    pub constraint: RequiredMarks,
+    pub most_tokens: usize,
+}
+
+/// Makes a request find what was lost. A search that cannot is to end soon: its result is not used.
+pub(super) fn require(request: &mut Request, lost: Lost, options: &TranslatorOptions) {
+    let limit = request.max_length.unwrap_or(options.search.max_length);
+    let most = limit
+        .cap
+        .map_or(lost.most_tokens, |cap| cap.min(lost.most_tokens));
+    request.max_length = Some(LengthLimit {
+        cap: Some(most),
+        ..limit
+    });
+    request.constraints.push(Arc::new(lost.constraint));
 }
 
 /// Every mark as often as it is in the source.

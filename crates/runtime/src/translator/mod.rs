@@ -48,7 +48,7 @@ mod stream;
 mod tags;
 mod translation;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -62,13 +62,13 @@ use crate::cpu::{Compute, CpuModel};
 use crate::engine::Engine;
 use crate::error::{Result, RuntimeError};
 use crate::search::draft::{self, Draft, ModelDraft};
-use crate::search::{Constraint, Feed, Hypothesis, Request, SearchModel, search_feed};
+use crate::search::{Feed, Finish, Hypothesis, Request, SearchModel, search_feed};
 
 pub use chain::Chain;
 pub use marked::{MarkedTranslation, Unmarked};
 pub use options::{Lines, Repetition, TranslatorOptions};
 pub use source::{Line, WithPrefix};
-pub use split::{Found, SplitLine};
+pub use split::{First, Found, SplitLine};
 pub use translation::{Alternative, Translation};
 
 use queue::{Queue, Worker};
@@ -285,24 +285,21 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
 
         let requests = sources.iter().map(|source| Some(&source.as_ref()?.request));
         let queue = Queue::new(requests, &self.engine, &self.options);
-        let blocked = Mutex::new(HashSet::new());
+        let firsts: Mutex<HashMap<usize, First>> = Mutex::default();
         let found = queue.drain(|queue| {
             self.search(queue, |number, hypotheses| {
                 let source = sources[number].as_ref()?;
-                let mut blocked = blocked.lock().unwrap_or_else(PoisonError::into_inner);
-                let again = blocked.contains(&number);
-                let again_for = if again {
-                    None
-                } else {
-                    self.search_again(source, &hypotheses)
-                };
-                if let Some(request) = again_for {
-                    blocked.insert(number);
+                let mut waiting = firsts.lock().unwrap_or_else(PoisonError::into_inner);
+                let first = waiting.remove(&number);
+                if first.is_none()
+                    && let Some((request, first)) = self.search_again(source, &hypotheses)
+                {
+                    waiting.insert(number, first);
                     queue.put_back(number, request);
                     return None;
                 }
-                drop(blocked);
-                Some(self.translation(source, hypotheses, again))
+                drop(waiting);
+                Some(self.best_translation(source, hypotheses, first))
             })
         });
         in_places(found, lines.len(), Translation::empty())
@@ -362,38 +359,70 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
     }
 
     /// The request for a second search, if the first gave a translation that repeats itself, or lost a mark.
-    fn search_again(&self, source: &Source, hypotheses: &[Hypothesis]) -> Option<Request> {
+    fn search_again(&self, source: &Source, hypotheses: &[Hypothesis]) -> Option<(Request, First)> {
         let repeats = self.is_repetitive(source, hypotheses);
-        let marks = self.lost_marks(source, hypotheses);
-        if !repeats && marks.is_none() {
-            return None;
-        }
         let mut request = source.request.clone();
         if repeats {
             request = repetition::blocked(&request);
+        } else {
+            marks::require(
+                &mut request,
+                self.lost_marks(source, hypotheses)?,
+                &self.options,
+            );
         }
-        request.constraints.extend(marks);
-        Some(request)
+        let hypotheses = hypotheses.to_vec();
+        Some((
+            request,
+            First {
+                hypotheses,
+                repeats,
+            },
+        ))
     }
 
-    /// A constraint by which the best hypothesis would have every mark as often as the source, if it has not.
-    fn lost_marks(
-        &self,
-        source: &Source,
-        hypotheses: &[Hypothesis],
-    ) -> Option<Arc<dyn Constraint>> {
+    /// What the best hypothesis must have, if it has not every mark as often as the source.
+    fn lost_marks(&self, source: &Source, hypotheses: &[Hypothesis]) -> Option<marks::Lost> {
+        let best = hypotheses.first()?;
         let are_marks = source.kept.first()?.starts_with(MARKS);
-        let text = self.tokenizers.tgt.decode(&hypotheses.first()?.tokens);
-        if !are_marks || deviation(&source.kept, &text) == 0 {
+        let deviation = deviation(&source.kept, &self.tokenizers.tgt.decode(&best.tokens));
+        // Marks that are used again were never in a text that the model has seen.
+        if !are_marks || deviation == 0 || source.kept.len() > MARKS.len() {
             return None;
         }
         let tokens = self
             .marks
             .get_or_init(|| marks::MarkTokens::of(&self.tokenizers.tgt));
-        Some(Arc::new(marks::RequiredMarks::new(
-            tokens.clone()?,
-            &source.kept,
-        )))
+        Some(marks::Lost {
+            constraint: marks::RequiredMarks::new(tokens.clone()?, &source.kept),
+            most_tokens: best.tokens.len() + MARK_ROOM * deviation,
+        })
+    }
+
+    /// The translation that a second search found, unless it was of no use.
+    fn best_translation(
+        &self,
+        source: &Source,
+        hypotheses: Vec<Hypothesis>,
+        first: Option<First>,
+    ) -> Translation {
+        match first {
+            None => self.translation(source, hypotheses, false),
+            Some(First { repeats: true, .. }) => self.translation(source, hypotheses, true),
+            Some(first) => {
+                let keeps = |best: &Hypothesis| {
+                    let text = self.tokenizers.tgt.decode(&best.tokens);
+                    best.finished == Finish::EndOfSentence && deviation(&source.kept, &text) == 0
+                };
+                let is_better = hypotheses.first().is_some_and(keeps);
+                let found = if is_better {
+                    hypotheses
+                } else {
+                    first.hypotheses
+                };
+                self.translation(source, found, false)
+            }
+        }
     }
 
     /// Tokens -> text.
@@ -482,6 +511,9 @@ fn in_places<R: Clone>(found: Vec<(usize, R)>, count: usize, nothing: R) -> Vec<
     }
     answers
 }
+
+/// A mark that was lost may make a translation so many tokens longer.
+const MARK_ROOM: usize = 4;
 
 /// So many lines are tokenized by one thread at a time.
 const LINES_TO_TOKENIZE: usize = 128;

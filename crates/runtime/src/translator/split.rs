@@ -29,9 +29,16 @@ pub struct SplitLine {
 pub enum Found {
     /// Its translation.
     Translation(Translation),
-    /// It repeats itself, or lacks what must be kept: this request must be searched for, and its first hypotheses are
-    /// then the answer.
-    Again(Request),
+    /// It repeats itself, or lacks what must be kept: this request must be searched for, and what is found is given
+    /// to [`Translator::found`] together with what was found first.
+    Again(Request, First),
+}
+
+/// What the first search for a sentence found, if there must be a second.
+#[derive(Debug)]
+pub struct First {
+    pub(super) hypotheses: Vec<Hypothesis>,
+    pub(super) repeats: bool,
 }
 
 impl SplitLine {
@@ -114,21 +121,23 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
         request.into_owned()
     }
 
-    /// The translation of a sentence; `again` says that this was its second search. Without hypotheses it is that
-    /// of a sentence which is copied.
+    /// The translation of a sentence; `first` is what its first search found, if this was its second. Without
+    /// hypotheses it is that of a sentence which is copied.
     pub fn found(
         &self,
         line: &SplitLine,
         number: usize,
         hypotheses: Vec<Hypothesis>,
-        again: bool,
+        first: Option<First>,
     ) -> Found {
         let answer = match &line.sources[number] {
             Some(source) => {
-                if !again && let Some(request) = self.search_again(source, &hypotheses) {
-                    return Found::Again(self.request(&request));
+                if first.is_none()
+                    && let Some((request, first)) = self.search_again(source, &hypotheses)
+                {
+                    return Found::Again(self.request(&request), first);
                 }
-                self.translation(source, hypotheses, again)
+                self.best_translation(source, hypotheses, first)
             }
             None => Translation::empty(),
         };

@@ -4,16 +4,17 @@
 //! reader of a format has made. Nothing else of HTML means anything in plain text.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use attentive_text::keep;
-use attentive_text::markup::{Bare, Marked, Part};
+use attentive_text::markup::{Bare, Marked, Part, units};
 
 /// A sentence without its tags.
 #[derive(Debug)]
 pub(super) struct Tags {
     bare: Bare,
-    /// The number of the word in the sentence that each word of the bare text is in.
-    words: Vec<usize>,
+    /// Where the words and units of the bare text are in the sentence.
+    places: Places,
     /// The tags by their numbers: the opening or only one, and the closing one.
     tags: Vec<(String, String)>,
 }
@@ -29,7 +30,7 @@ impl Tags {
             return None;
         }
         let mut marked = Marked::default();
-        let mut new = Vec::new();
+        let mut new: Vec<(String, String)> = Vec::new();
         let mut open: HashMap<&str, Vec<u32>> = HashMap::new();
         let mut done = 0;
         for span in tags {
@@ -44,8 +45,7 @@ impl Tags {
             let waiting = open.entry(name).or_default();
             let number = new.len() as u32;
             if let Some(number) = waiting.pop_if(|_| tag.starts_with("</")) {
-                new[number as usize] =
-                    (std::mem::take(&mut new[number as usize]).0, tag.to_owned());
+                new[number as usize].1 = tag.to_owned();
                 marked.parts.push(Part::Close(number));
                 continue;
             }
@@ -64,10 +64,11 @@ impl Tags {
         marked.parts.push(Part::Text(sentence[done..].to_owned()));
         let mut tags = Self {
             bare: Bare::of(&marked),
-            words: Vec::new(),
+            places: Places::default(),
             tags: new,
         };
-        tags.words = tags.write(&marked).1;
+        let (tagged, letters) = tags.write(&marked);
+        tags.places = Places::of(tags.bare.text(), &tagged, &letters);
         Some(tags)
     }
 
@@ -76,7 +77,7 @@ impl Tags {
         self.bare.text()
     }
 
-    /// Puts the tags into a translation; links between words are then those of texts with tags.
+    /// Puts the tags into a translation; links are then those of texts with tags.
     pub fn restore(
         &self,
         text: &mut String,
@@ -84,43 +85,68 @@ impl Tags {
         units: &mut Option<Vec<(usize, usize)>>,
     ) {
         let restored = self.bare.restore(text, units.as_deref());
-        let (tagged, tgt_words) = self.write(&restored.marked);
+        let (tagged, letters) = self.write(&restored.marked);
+        let new = Places::of(text, &tagged, &letters);
+        let moved = |links: &mut Option<Vec<(usize, usize)>>, src: &[usize], tgt: &[usize]| {
+            for (src_place, tgt_place) in links.iter_mut().flatten() {
+                *src_place = src.get(*src_place).copied().unwrap_or(*src_place);
+                *tgt_place = tgt.get(*tgt_place).copied().unwrap_or(*tgt_place);
+            }
+        };
+        moved(words, &self.places.words, &new.words);
+        moved(units, &self.places.units, &new.units);
         *text = tagged;
-        for (src, tgt) in words.iter_mut().flatten() {
-            *src = self.words.get(*src).copied().unwrap_or(*src);
-            *tgt = tgt_words.get(*tgt).copied().unwrap_or(*tgt);
-        }
-        // Units of the tags themselves are aligned with nothing, and nobody asks for those behind them.
-        *units = None;
     }
 
-    /// A text with its tags, and for each of its words without tags the number of the word that it is in.
+    /// A text with its tags, and where each character of the text is in it, not counting white space.
     fn write(&self, marked: &Marked) -> (String, Vec<usize>) {
-        let (mut text, mut words) = (String::new(), Vec::new());
-        let (mut within, mut bare_within, mut word) = (false, false, 0);
-        let mut push = |part: &str, is_text: bool| {
-            for c in part.chars() {
-                let is_space = c.is_whitespace();
-                word += usize::from(!is_space && !within);
-                within = !is_space;
-                if is_text {
-                    if !is_space && !bare_within {
-                        words.push(word.saturating_sub(1));
-                    }
-                    bare_within = !is_space;
-                }
-            }
-            text.push_str(part);
-        };
+        let (mut text, mut letters) = (String::new(), Vec::new());
         let none = (String::new(), String::new());
         for part in &marked.parts {
             let tag = |number: &u32| self.tags.get(*number as usize).unwrap_or(&none);
             match part {
-                Part::Text(part) | Part::Verbatim(part) => push(part, true),
-                Part::Open(number) | Part::Point(number) => push(&tag(number).0, false),
-                Part::Close(number) => push(&tag(number).1, false),
+                Part::Text(part) | Part::Verbatim(part) => {
+                    let solid = part.char_indices().filter(|(_, c)| !c.is_whitespace());
+                    letters.extend(solid.map(|(at, _)| text.len() + at));
+                    text.push_str(part);
+                }
+                Part::Open(number) | Part::Point(number) => text.push_str(&tag(number).0),
+                Part::Close(number) => text.push_str(&tag(number).1),
             }
         }
-        (text, words)
+        (text, letters)
+    }
+}
+
+/// For each word and each unit of a text the number that it has among those of the text with tags.
+#[derive(Debug, Default)]
+struct Places {
+    words: Vec<usize>,
+    units: Vec<usize>,
+}
+
+impl Places {
+    /// `letters` says where each character of the text is in the one with tags, not counting white space.
+    fn of(text: &str, tagged: &str, letters: &[usize]) -> Self {
+        let words = |text: &str| -> Vec<Range<usize>> {
+            let words = text.split_whitespace();
+            let start = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
+            words
+                .map(|word| start(word)..start(word) + word.len())
+                .collect()
+        };
+        let places = |own: Vec<Range<usize>>, new: Vec<Range<usize>>| {
+            let mut chars = 0;
+            let place = |part: Range<usize>| {
+                let at = letters.get(chars).copied().unwrap_or_default();
+                chars += text[part].chars().filter(|c| !c.is_whitespace()).count();
+                new.partition_point(|part| part.end <= at)
+            };
+            own.into_iter().map(place).collect()
+        };
+        Self {
+            words: places(words(text), words(tagged)),
+            units: places(units(text), units(tagged)),
+        }
     }
 }
