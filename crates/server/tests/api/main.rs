@@ -6,5 +6,6 @@ mod deepl;
 mod drain;
 mod hostile;
 mod libretranslate;
+mod markup;
 mod own;
 mod server;
