@@ -7,7 +7,7 @@ use attentive_model::directory::Tokenizers;
 use attentive_runtime::search::SearchOptions;
 use attentive_runtime::search::fake::FakeModel;
 use attentive_runtime::translator::{
-    Chain, Lines, Phrase, Translation, Translator, TranslatorOptions, WithPhrases,
+    Chain, Lines, Phrase, Translation, Translator, TranslatorOptions, Sentence,
 };
 use attentive_text::{Glossary, Tokenizer, TokenizerKind, TokenizerOptions};
 use proptest::prelude::*;
@@ -114,10 +114,11 @@ fn what_cannot_be_spelled_is_told_and_the_rest_is_required() {
 
 #[test]
 fn phrases_of_a_single_line_are_required_of_it() {
-    let line = |phrases: &[&str]| WithPhrases {
+    let line = |phrases: &[&str]| Sentence {
         text: "ein Hund".to_owned(),
         prefix: "two".to_owned(),
         phrases: phrases.iter().copied().map(Phrase::new).collect(),
+        ..Sentence::default()
     };
     let translator = random(TokenizerKind::Bpe, TranslatorOptions::default());
     let found = translator.translate(&[line(&["{x} y", "{x} y", "a"]), line(&[])]);

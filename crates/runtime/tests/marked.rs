@@ -91,3 +91,41 @@ fn tags_come_back_around_the_words_that_they_belonged_to() {
         assert!(found.unplaced.is_empty(), "{source}");
     }
 }
+
+fn raw(text: &str) -> String {
+    let translator = german();
+    let options = attentive_runtime::translator::TranslatorOptions {
+        lines: attentive_runtime::translator::Lines::RawText,
+        ..translator.options().clone()
+    };
+    let translator = translator.with_options(options).expect("sound options");
+    translator.translate(&[text]).remove(0).text
+}
+
+#[test]
+fn tags_in_plain_text_come_back_around_their_words() {
+    for (text, expected) in [
+        (
+            "<b>Guten</b> Morgen, <a href='x'>Welt</a>!",
+            "<b>Good</b> morning, <a href='x'>world</a>.",
+        ),
+        (
+            "<p>Ein <i>Hund</i> rennt. <i>Zwei Katzen schlafen.</i></p>",
+            "<p>A <i>dog</i> runs. <i>Two cats sleep.</i></p>",
+        ),
+    ] {
+        assert_eq!(raw(text), expected);
+    }
+}
+
+#[test]
+fn placeholders_come_back_exactly_as_often_as_they_were() {
+    let text = "Klicken Sie auf {name}, um %d Dateien zu löschen.";
+    println!("{}", raw(text));
+    let many: Vec<String> = (0..20).map(|number| format!("{{x{number}}}")).collect();
+    let found = raw(&format!("Hier sind {} und mehr.", many.join(", ")));
+    println!("{found}");
+    for item in many {
+        assert_eq!(found.matches(&item).count(), 1, "{item} in {found}");
+    }
+}

@@ -1,13 +1,15 @@
 //! Lines in their sentences, searched for in any company: together they are what `translate` gives.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use attentive_model::directory::Tokenizers;
 use attentive_runtime::TranslatorOptions;
 use attentive_runtime::search::fake::FakeModel;
 use attentive_runtime::search::{Feed, Hypothesis, Load, Request, SearchOptions};
-use attentive_runtime::translator::{Found, Lines, SplitLine, Translation, Translator, WithPrefix};
+use attentive_runtime::translator::{
+    First, Found, Lines, SplitLine, Translation, Translator, WithPrefix,
+};
 use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
 use proptest::prelude::*;
 
@@ -38,7 +40,8 @@ struct Sentences<'a> {
     translator: &'a Translator<FakeModel>,
     lines: &'a [Arc<SplitLine>],
     waiting: VecDeque<((usize, usize), Request)>,
-    begun: Vec<((usize, usize), bool)>,
+    begun: Vec<(usize, usize)>,
+    firsts: HashMap<(usize, usize), First>,
     found: Vec<Vec<Option<Translation>>>,
     abandoned: Option<(usize, usize)>,
 }
@@ -51,23 +54,26 @@ impl Feed for Sentences<'_> {
             let Some((place, request)) = self.waiting.pop_back() else {
                 return;
             };
-            let again = self.begun.iter().any(|(begun, _)| *begun == place);
             joining.push((self.begun.len(), request));
-            self.begun.push((place, again));
+            self.begun.push(place);
         }
     }
 
     fn found(&mut self, number: usize, hypotheses: Vec<Hypothesis>) {
-        let ((line, sentence), again) = self.begun[number];
+        let (line, sentence) = self.begun[number];
         let split = &self.lines[line];
-        match self.translator.found(split, sentence, hypotheses, again) {
+        let first = self.firsts.remove(&(line, sentence));
+        match self.translator.found(split, sentence, hypotheses, first) {
             Found::Translation(translation) => self.found[line][sentence] = Some(translation),
-            Found::Repetitive(request) => self.waiting.push_back(((line, sentence), request)),
+            Found::Again(request, first) => {
+                self.firsts.insert((line, sentence), first);
+                self.waiting.push_back(((line, sentence), request));
+            }
         }
     }
 
     fn is_abandoned(&self, number: usize) -> bool {
-        self.abandoned == Some(self.begun[number].0)
+        self.abandoned == Some(self.begun[number])
     }
 }
 
@@ -85,6 +91,7 @@ fn searched(
         lines: &split,
         waiting: VecDeque::new(),
         begun: Vec::new(),
+        firsts: HashMap::new(),
         found: split.iter().map(|line| vec![None; line.len()]).collect(),
         abandoned,
     };
@@ -96,7 +103,7 @@ fn searched(
                     .push_back(((number, sentence), translator.request(request))),
                 None => {
                     let Found::Translation(copied) =
-                        translator.found(line, sentence, Vec::new(), false)
+                        translator.found(line, sentence, Vec::new(), None)
                     else {
                         panic!("a copy does not repeat itself");
                     };

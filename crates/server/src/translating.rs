@@ -219,7 +219,7 @@ impl Translating {
                     gap.to_owned()
                 };
                 if split.request(sentence).is_none() {
-                    let copied = translator.found(&split, sentence, Vec::new(), false);
+                    let copied = translator.found(&split, sentence, Vec::new(), None);
                     let Found::Translation(copied) = copied else {
                         unreachable!("what was not searched for does not repeat itself")
                     };

@@ -13,8 +13,11 @@
 //! dates and times in digits, placeholders, markup, `` `code` ``. Small numbers are the model's.
 
 mod patterns;
+mod repair;
 
 use std::ops::Range;
+
+pub use repair::{Instead, Repaired, deviation, repair};
 
 /// The marks, in the order in which they are used: characters that no text has (private use).
 pub const MARKS: [char; 8] = [
@@ -30,8 +33,8 @@ pub struct Hidden {
     items: Vec<String>,
 }
 
-/// Replaces what is to be kept by [`MARKS`], each occurrence by the next of them. What comes after the
-/// last mark is left alone.
+/// Replaces what is to be kept by [`MARKS`], each occurrence by the next of them. After the last mark the first is
+/// used again: such marks are told apart by their order.
 ///
 /// A text that already has one of these characters is not changed at all, nor is its translation.
 ///
@@ -48,7 +51,7 @@ pub fn hide(text: &str) -> Hidden {
         items: Vec::new(),
     };
     let mut done = 0;
-    for (mark, found) in MARKS.into_iter().zip(spans(text)) {
+    for (mark, found) in MARKS.into_iter().cycle().zip(spans(text)) {
         hidden.text.push_str(&text[done..found.start]);
         hidden.text.push(mark);
         hidden.items.push(text[found.clone()].to_string());
@@ -59,7 +62,7 @@ pub fn hide(text: &str) -> Hidden {
 }
 
 /// Where what is to be kept stands, from left to right; nowhere in a text that has a mark of its own.
-pub(crate) fn spans(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
+pub fn spans(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     let mut done = if text.contains(MARKS) { text.len() } else { 0 };
     std::iter::from_fn(move || {
         let found = patterns::next(text, done)?;
@@ -77,7 +80,7 @@ impl Hidden {
         }
     }
 
-    /// What was hidden, in the order of [`MARKS`].
+    /// What was hidden, in the order of its marks.
     pub fn items(&self) -> &[String] {
         &self.items
     }
@@ -91,14 +94,14 @@ impl Hidden {
             return translation.to_string(); // The marks were the text's own.
         }
         let mut restored = String::with_capacity(translation.len());
-        let mut waiting: Vec<Option<&str>> = self.items.iter().map(|item| Some(&**item)).collect();
+        let mut waiting = Waiting::new(&self.items);
         let mut chars = translation.chars().peekable();
         while let Some(c) = chars.next() {
-            let Some(index) = MARKS.iter().position(|mark| *mark == c) else {
+            if !MARKS.contains(&c) {
                 restored.push(c);
                 continue;
-            };
-            match waiting.get_mut(index).and_then(Option::take) {
+            }
+            match waiting.take(c) {
                 Some(item) => restored.push_str(item),
                 // The removed mark had a space on each side, and one of them goes with it.
                 None if ends_with_space(&restored) => {
@@ -107,13 +110,46 @@ impl Hidden {
                 None => {}
             }
         }
-        for lost in waiting.into_iter().flatten() {
+        for lost in waiting.rest() {
             if !ends_with_space(&restored) {
                 restored.push(' ');
             }
             restored.push_str(lost);
         }
         restored
+    }
+}
+
+/// Hidden things that have not come back yet.
+#[derive(Debug)]
+pub struct Waiting<'a> {
+    items: &'a [String],
+    /// The next item of each mark.
+    next: [usize; MARKS.len()],
+}
+
+impl<'a> Waiting<'a> {
+    /// All items of a [`Hidden`].
+    pub fn new(items: &'a [String]) -> Self {
+        Self {
+            items,
+            next: std::array::from_fn(|mark| mark),
+        }
+    }
+
+    /// The next item that a mark stands for, if there is one.
+    pub fn take(&mut self, mark: char) -> Option<&'a str> {
+        let next = &mut self.next[MARKS.iter().position(|own| *own == mark)?];
+        let item = self.items.get(*next)?;
+        *next += MARKS.len();
+        Some(item)
+    }
+
+    /// Those that are left, in their order.
+    fn rest(self) -> impl Iterator<Item = &'a str> {
+        let is_left = move |place: &usize| *place >= self.next[place % MARKS.len()];
+        let places = (0..self.items.len()).filter(is_left);
+        places.map(|place| &*self.items[place])
     }
 }
 
@@ -135,7 +171,7 @@ mod tests {
 
     #[test]
     fn everything_that_is_copied_is_found_as_a_whole() {
-        let table: [(&str, &[&str]); 46] = [
+        let table: [(&str, &[&str]); 51] = [
             (
                 "Siehe https://example.com/a?b=c#d.",
                 &["https://example.com/a?b=c#d"],
@@ -207,6 +243,14 @@ mod tests {
                 "%s hat %d Dateien, %1$s, %(n)s, %.2f",
                 &["%s", "%d", "%1$s", "%(n)s", "%.2f"],
             ),
+            ("%-5d und %lu in %02X", &["%-5d", "%lu", "%02X"]),
+            (
+                "{n, plural, one {# Datei} other {{x} Dateien}} da",
+                &["{n, plural, one {# Datei} other {{x} Dateien}}"],
+            ),
+            ("am {d, date, short} um {t}", &["{d, date, short}", "{t}"]),
+            ("Setze $HOME und $x_1 für 5 $", &["$HOME", "$x_1"]),
+            ("20 km und 5kg, 3,5 km, 10 °C", &["20 km", "5kg", "10 °C"]),
             ("Ein <b>fettes</b> Wort<br/>", &["<b>", "</b>", "<br/>"]),
             (
                 r#"<a href="https://a.de/x y">hier</a>"#,
@@ -270,10 +314,24 @@ mod tests {
     }
 
     #[test]
-    fn after_the_last_mark_text_is_left_alone() {
-        let hidden = hide("@a @b @c @d @e @f @g @h @i @j");
-        assert_eq!(hidden.items().len(), MARKS.len());
-        assert!(hidden.text.ends_with("\u{E007} @i @j"), "{}", hidden.text);
+    fn after_the_last_mark_the_first_is_used_again() {
+        let text = "@a @b @c @d @e @f @g @h @i @j";
+        let hidden = hide(text);
+        assert_eq!(hidden.items().len(), 10);
+        assert!(
+            hidden.text.ends_with("\u{E007} \u{E000} \u{E001}"),
+            "{}",
+            hidden.text
+        );
+        assert_eq!(hidden.restore(&hidden.text), text);
+        assert_eq!(
+            hidden.restore("\u{E001} \u{E000}"),
+            "@b @a @c @d @e @f @g @h @i @j"
+        );
+        assert_eq!(
+            hidden.restore(&"\u{E000}".repeat(3)),
+            "@a@i @b @c @d @e @f @g @h @j"
+        );
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub struct Notices {
     dead_ends: usize,
     /// Outputs of a second search, as the first one repeated itself.
     repetitive: usize,
+    /// Things that had to be put back, and in how many lines.
+    moved: (usize, usize),
 }
 
 /// So many lines are named one by one.
@@ -53,6 +55,10 @@ impl Notices {
         if translation.unknown > 0 {
             self.unknown.0 += 1;
             self.unknown.1 += translation.unknown;
+        }
+        if translation.moved > 0 {
+            self.moved.0 += translation.moved;
+            self.moved.1 += 1;
         }
         self.repetitive += usize::from(translation.repetition_blocked);
         match translation.finished {
@@ -105,6 +111,20 @@ impl Notices {
                  3-grams (--allow-repetition switches that off)"
             ));
         }
+        let (things, lines) = self.moved;
+        if things > 0 {
+            let (things, lines) = (
+                plural(
+                    things,
+                    "placeholder or address",
+                    "placeholders or addresses",
+                ),
+                plural(lines, "line", "lines"),
+            );
+            messages.push(format!(
+                "{things} in {lines} did not come through the model, and now stand beside the words that they stood beside"
+            ));
+        }
         if self.dead_ends > 0 {
             let outputs = plural(self.dead_ends, "output", "outputs");
             messages.push(format!(
@@ -134,6 +154,7 @@ mod tests {
             unfinished: 1,
             dead_ends: 2,
             repetitive: 1,
+            moved: (2, 1),
         };
         let messages = notices.messages();
         assert_eq!(
@@ -155,9 +176,14 @@ mod tests {
             messages[3]
         );
         assert!(
-            messages[4].starts_with("2 outputs could not"),
+            messages[4].starts_with("2 placeholders or addresses in 1 line"),
             "{}",
             messages[4]
+        );
+        assert!(
+            messages[5].starts_with("2 outputs could not"),
+            "{}",
+            messages[5]
         );
     }
 }

@@ -27,7 +27,9 @@ pub(super) fn units_of(tokenizer: &Tokenizer, tokens: &[u32], text: &str) -> Vec
     units_of_tokens(&tokenizer.char_ends(tokens), text)
 }
 
-/// As [`links`], between the units of tokens.
+/// Links between the units of tokens, for tags that follow their words: every source token is linked with the target
+/// token whose step looked at it most. That is the other direction than that of [`links`], and finds more of the
+/// words that belong to a source word with fewer errors.
 pub(super) fn unit_links(
     weights: &[f32],
     src: Range<usize>,
@@ -38,14 +40,23 @@ pub(super) fn unit_links(
     let Some(src_len) = weights.len().checked_div(tgt_units.len() + 1) else {
         return Vec::new();
     };
-    for (row, tgt_units) in weights.chunks_exact(src_len.max(1)).zip(tgt_units) {
-        let strongest = strongest(&row[src.clone()]);
-        for src_unit in strongest
-            .and_then(|token| src_units.get(token).cloned())
-            .into_iter()
-            .flatten()
-        {
-            links.extend(tgt_units.clone().map(|tgt_unit| (src_unit, tgt_unit)));
+    let mut strongest = vec![(f32::NEG_INFINITY, 0); src.len()];
+    for (tgt, row) in weights
+        .chunks_exact(src_len.max(1))
+        .take(tgt_units.len())
+        .enumerate()
+    {
+        for (best, &weight) in strongest.iter_mut().zip(&row[src.clone()]) {
+            if weight > best.0 && !tgt_units[tgt].is_empty() {
+                *best = (weight, tgt);
+            }
+        }
+    }
+    for ((weight, tgt), src_units) in strongest.into_iter().zip(src_units) {
+        if weight > f32::NEG_INFINITY {
+            for src_unit in src_units.clone() {
+                links.extend(tgt_units[tgt].clone().map(|tgt_unit| (src_unit, tgt_unit)));
+            }
         }
     }
     links.into_iter().collect()

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use attentive_text::Glossary;
 
 use super::raw_text::{Keep, Style};
-use super::source::{Line, WithPhrases};
+use super::source::{Line, Sentence};
 use super::translation::{Alternative, Translation};
 use super::{Phrase, Translator, TranslatorOptions, raw_text, stream, terms};
 use crate::cpu::CpuModel;
@@ -83,14 +83,20 @@ impl<A: SearchModel + Send + Sync, B: SearchModel + Send + Sync> Chain<A, B> {
 
     /// Lines that are sentences.
     fn translate_whole<L: Line + Sync>(&self, lines: &[L]) -> Vec<Translation> {
-        let sources: Vec<&str> = lines.iter().map(Line::text).collect();
-        let pivots = self.first.translate_whole(&sources);
-        let sentences = pivots.iter().zip(lines).map(|(pivot, line)| WithPhrases {
-            text: pivot.text.clone(),
-            prefix: line.prefix().to_owned(),
+        let sentence = |text: &str, prefix: &str, line: &L| Sentence {
+            text: text.to_owned(),
+            prefix: prefix.to_owned(),
+            kept: line.kept().to_vec(),
+            is_aligned: line.is_aligned(),
+            phrases: Vec::new(),
+        };
+        let sources = lines.iter().map(|line| sentence(line.text(), "", line));
+        let pivots = self.first.translate_whole(&sources.collect::<Vec<_>>());
+        let sentences = pivots.iter().zip(lines).map(|(pivot, line)| Sentence {
             phrases: self.phrases(line),
+            ..sentence(&pivot.text, line.prefix(), line)
         });
-        let sentences: Vec<WithPhrases> = sentences.collect();
+        let sentences: Vec<Sentence> = sentences.collect();
         let targets = self.second.translate_sentences(&sentences);
         pivots.into_iter().zip(targets).map(join).collect()
     }
@@ -135,6 +141,7 @@ fn join((pivot, target): (Translation, Translation)) -> Translation {
         unknown: pivot.unknown + target.unknown,
         missing_terms: target.missing_terms,
         repetition_blocked: pivot.repetition_blocked || target.repetition_blocked,
+        moved: pivot.moved + target.moved,
         ..best.into()
     }
 }

@@ -31,7 +31,8 @@
 //!   does both halves for programs with a queue of their own, such as the server.
 //! - `marked` translates text with inline markup and moves the tags to the words that they belong to.
 //! - `chain` is two translators one after the other, for languages that no model connects directly.
-//! - `terms` spells what a glossary wants in a translation, for the search to require it.
+//! - `terms` spells what a glossary wants in a translation, for the search to require it; `marks` lets a second search
+//!   keep marks that the first one lost.
 //! - `repetition` detects a model that repeats itself, `alignment` makes word alignments.
 //!
 //! [`search`]: crate::search::search
@@ -39,6 +40,7 @@
 mod alignment;
 mod chain;
 mod marked;
+mod marks;
 mod options;
 mod queue;
 mod raw_text;
@@ -46,16 +48,17 @@ mod repetition;
 mod source;
 mod split;
 mod stream;
+mod tags;
 mod terms;
 mod translation;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use attentive_model::directory::{ModelDir, Tokenizers};
 use attentive_model::{Generation, ModelError, Shortlist};
-use attentive_text::keep::MARKS;
+use attentive_text::keep::{MARKS, deviation};
 use attentive_text::special::UNK;
 use attentive_text::{Tokenizer, TokenizerKind};
 
@@ -63,13 +66,13 @@ use crate::cpu::{Compute, CpuModel};
 use crate::engine::Engine;
 use crate::error::{Result, RuntimeError};
 use crate::search::draft::{self, Draft, ModelDraft};
-use crate::search::{Feed, Hypothesis, Request, SearchModel, search_feed};
+use crate::search::{Feed, Finish, Hypothesis, Request, SearchModel, search_feed};
 
 pub use chain::Chain;
 pub use marked::{MarkedTranslation, Unmarked};
 pub use options::{Lines, Repetition, TranslatorOptions};
-pub use source::{Line, WithPhrases, WithPrefix};
-pub use split::{Found, SplitLine};
+pub use source::{Line, Sentence, WithPrefix};
+pub use split::{First, Found, SplitLine};
 pub use terms::Phrase;
 pub use translation::{Alternative, Translation};
 
@@ -91,6 +94,8 @@ pub struct Translator<M = CpuModel> {
     engine: Arc<Engine>,
     draft: Option<Arc<dyn Draft>>,
     speller: Speller,
+    /// The tokens that write marks, once a search has lost one.
+    marks: OnceLock<Option<Arc<marks::MarkTokens>>>,
 }
 
 impl Translator {
@@ -149,6 +154,7 @@ impl<M: SearchModel> Translator<M> {
             options,
             draft: None,
             speller: Speller::default(),
+            marks: OnceLock::new(),
         })
     }
 
@@ -182,6 +188,7 @@ impl<M: SearchModel> Translator<M> {
             engine,
             draft: self.draft.clone(),
             speller: self.speller.clone(),
+            marks: self.marks.clone(),
         })
     }
 
@@ -307,19 +314,21 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
 
         let requests = sources.iter().map(|source| Some(&source.as_ref()?.request));
         let queue = Queue::new(requests, &self.engine, &self.options);
-        let blocked = Mutex::new(HashSet::new());
+        let firsts: Mutex<HashMap<usize, First>> = Mutex::default();
         let found = queue.drain(|queue| {
             self.search(queue, |number, hypotheses| {
                 let source = sources[number].as_ref()?;
-                let mut blocked = blocked.lock().unwrap_or_else(PoisonError::into_inner);
-                let again = blocked.contains(&number);
-                if !again && self.is_repetitive(source, &hypotheses) {
-                    blocked.insert(number);
-                    queue.put_back(number, repetition::blocked(&source.request));
+                let mut waiting = firsts.lock().unwrap_or_else(PoisonError::into_inner);
+                let first = waiting.remove(&number);
+                if first.is_none()
+                    && let Some((request, first)) = self.search_again(source, &hypotheses)
+                {
+                    waiting.insert(number, first);
+                    queue.put_back(number, request);
                     return None;
                 }
-                drop(blocked);
-                Some(self.translation(source, hypotheses, again))
+                drop(waiting);
+                Some(self.best_translation(source, hypotheses, first))
             })
         });
         in_places(found, lines.len(), Translation::empty())
@@ -401,6 +410,73 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
             && !repetition::is_repetitive(&source.request.source)
     }
 
+    /// The request for a second search, if the first gave a translation that repeats itself, or lost a mark.
+    fn search_again(&self, source: &Source, hypotheses: &[Hypothesis]) -> Option<(Request, First)> {
+        let repeats = self.is_repetitive(source, hypotheses);
+        let mut request = source.request.clone();
+        if repeats {
+            request = repetition::blocked(&request);
+        } else {
+            marks::require(
+                &mut request,
+                self.lost_marks(source, hypotheses)?,
+                &self.options,
+            );
+        }
+        let hypotheses = hypotheses.to_vec();
+        Some((
+            request,
+            First {
+                hypotheses,
+                repeats,
+            },
+        ))
+    }
+
+    /// What the best hypothesis must have, if it has not every mark as often as the source.
+    fn lost_marks(&self, source: &Source, hypotheses: &[Hypothesis]) -> Option<marks::Lost> {
+        let best = hypotheses.first()?;
+        let are_marks = source.kept.first()?.starts_with(MARKS);
+        let deviation = deviation(&source.kept, &self.tokenizers.tgt.decode(&best.tokens));
+        // Marks that are used again were never in a text that the model has seen.
+        if !are_marks || deviation == 0 || source.kept.len() > MARKS.len() {
+            return None;
+        }
+        let tokens = self
+            .marks
+            .get_or_init(|| marks::MarkTokens::of(&self.tokenizers.tgt));
+        Some(marks::Lost {
+            constraint: marks::RequiredMarks::new(tokens.clone()?, &source.kept),
+            most_tokens: best.tokens.len() + MARK_ROOM * deviation,
+        })
+    }
+
+    /// The translation that a second search found, unless it was of no use.
+    fn best_translation(
+        &self,
+        source: &Source,
+        hypotheses: Vec<Hypothesis>,
+        first: Option<First>,
+    ) -> Translation {
+        match first {
+            None => self.translation(source, hypotheses, false),
+            Some(First { repeats: true, .. }) => self.translation(source, hypotheses, true),
+            Some(first) => {
+                let keeps = |best: &Hypothesis| {
+                    let text = self.tokenizers.tgt.decode(&best.tokens);
+                    best.finished == Finish::EndOfSentence && deviation(&source.kept, &text) == 0
+                };
+                let is_better = hypotheses.first().is_some_and(keeps);
+                let found = if is_better {
+                    hypotheses
+                } else {
+                    first.hypotheses
+                };
+                self.translation(source, found, false)
+            }
+        }
+    }
+
     /// Tokens -> text.
     fn translation(
         &self,
@@ -414,11 +490,11 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
             let shown = |token: &&u32| !self.frame.hidden.contains(token);
             let tokens: Vec<u32> = tokens.filter(shown).copied().collect();
             let text = tgt.decode(&tokens);
-            let alignments = self
-                .options
-                .alignments
-                .then(|| self.alignments(source, &hypothesis.tokens, &text));
+            // What is missing is put where the alignment says.
+            let needed = source.is_aligned || deviation(&source.kept, &text) > 0;
+            let alignments = needed.then(|| self.alignments(source, &hypothesis.tokens, &text));
             let (alignment, unit_alignment) = alignments.flatten().unzip();
+            let alignment = alignment.filter(|_| self.options.alignments);
             Alternative {
                 text,
                 score: hypothesis.score,
@@ -492,6 +568,9 @@ fn in_places<R: Clone>(found: Vec<(usize, R)>, count: usize, nothing: R) -> Vec<
     }
     answers
 }
+
+/// A mark that was lost may make a translation so many tokens longer.
+const MARK_ROOM: usize = 4;
 
 /// So many lines are tokenized by one thread at a time.
 const LINES_TO_TOKENIZE: usize = 128;

@@ -1,7 +1,7 @@
 //! Raw text to sentences that a model knows, and their translations to lines again.
 //!
 //! ```text
-//! line --split--> sentences --cut--> pieces --hide--> marks --fold--> model --unfold--> --restore--> --join--> line
+//! line --split--> sentences --cut--> pieces --tags out, hide--> marks --fold--> model --unfold--> --restore, tags in--> --join--> line
 //! ```
 //!
 //! A model is trained on single sentences. A line of raw text may hold several, with web addresses and emoji
@@ -9,14 +9,17 @@
 //! (`attentive_text::clauses`), and so does a line that is translated whole. The [`super::Translator`] comes here if
 //! [`super::Lines::RawText`] says so, and translates the sentences of all lines together.
 
+use std::ops::Range;
+
 use attentive_text::clauses::{self, End};
-use attentive_text::keep::{self, Hidden, MARKS};
+use attentive_text::keep::{self, Hidden, Instead, MARKS, Waiting};
 use attentive_text::lines::is_blank;
 use attentive_text::markup::units;
 use attentive_text::{Tokenizer, sentences};
 
 use super::options::Lines;
-use super::source::{Line, WithPhrases};
+use super::source::{Line, Sentence};
+use super::tags::Tags;
 use super::terms::Phrase;
 use super::translation::{Alternative, Translation};
 use crate::search::Finish;
@@ -49,10 +52,10 @@ pub(super) struct Style<'a> {
 pub(super) fn translate<L: Line>(
     lines: &[L],
     style: Style<'_>,
-    whole: impl FnOnce(&[WithPhrases]) -> Vec<Translation>,
+    whole: impl FnOnce(&[Sentence]) -> Vec<Translation>,
 ) -> Vec<Translation> {
     let lines: Vec<Vec<Segment>> = lines.iter().map(|line| segment(line, style)).collect();
-    let sentences: Vec<WithPhrases> = lines
+    let sentences: Vec<Sentence> = lines
         .iter()
         .flatten()
         .filter_map(Segment::prepared)
@@ -95,6 +98,11 @@ enum Work {
 #[derive(Debug)]
 struct Prepared {
     hidden: Hidden,
+    /// What must come back exactly as often as it is in the hidden text: marks, or what they would stand for.
+    kept: Vec<Range<usize>>,
+    keep: Keep,
+    /// The tags that were taken out before.
+    tags: Option<Tags>,
     case: Case,
     prefix: String,
 }
@@ -165,19 +173,32 @@ impl Style<'_> {
 
 impl Work {
     fn of(text: &str, prefix: &mut &str, keep: Keep) -> Self {
-        let mut hidden = keep::hide(text);
+        let tags = Tags::of(text);
+        let bare = tags.as_ref().map_or(text, Tags::text);
+        let mut hidden = keep::hide(bare);
         let has_words = hidden.text.chars().any(char::is_alphabetic);
-        if keep == Keep::AsText {
-            hidden = Hidden::nothing(text);
-        }
         // The translation must start with the prefix, so the first sentence is translated then.
         let has_prefix = !prefix.is_empty() && !text.is_empty();
         if !has_words && !has_prefix {
             return Self::Copy;
         }
+        let kept = match keep {
+            Keep::AsText => {
+                hidden = Hidden::nothing(bare);
+                keep::spans(bare).collect()
+            }
+            Keep::AsMarks if hidden.items().is_empty() => Vec::new(),
+            Keep::AsMarks => {
+                let marks = hidden.text.match_indices(MARKS);
+                marks.map(|(at, mark)| at..at + mark.len()).collect()
+            }
+        };
         Self::Translate(Prepared {
             case: Case::of(&hidden.text),
             hidden,
+            kept,
+            keep,
+            tags,
             prefix: std::mem::take(prefix).to_owned(),
         })
     }
@@ -220,20 +241,35 @@ impl Segment {
     }
 
     /// What the model gets to see.
-    pub fn prepared(&self) -> Option<WithPhrases> {
-        match &self.work {
-            Work::Translate(prepared) => Some(WithPhrases {
-                text: prepared.case.fold(&prepared.hidden.text),
-                prefix: prepared.prefix.clone(),
-                phrases: Vec::new(),
-            }),
-            Work::AsItStands(prefix, phrases) => Some(WithPhrases {
-                text: self.text.clone(),
-                prefix: prefix.clone(),
-                phrases: phrases.clone(),
-            }),
-            Work::Copy => None,
-        }
+    pub fn prepared(&self) -> Option<Sentence> {
+        let prepared = match &self.work {
+            Work::Translate(prepared) => prepared,
+            Work::AsItStands(prefix, phrases) => {
+                return Some(Sentence {
+                    text: self.text.clone(),
+                    prefix: prefix.clone(),
+                    phrases: phrases.clone(),
+                    ..Sentence::default()
+                });
+            }
+            Work::Copy => return None,
+        };
+        let Prepared { hidden, case, .. } = prepared;
+        let kept = prepared
+            .kept
+            .iter()
+            .map(|span| hidden.text[span.clone()].to_owned());
+        let kept = kept.map(|item| match case {
+            Case::AsItIs => item,
+            Case::Capitals => item.to_lowercase(),
+        });
+        Some(Sentence {
+            text: case.fold(&hidden.text),
+            prefix: prepared.prefix.clone(),
+            phrases: Vec::new(),
+            kept: kept.collect(),
+            is_aligned: prepared.tags.is_some(),
+        })
     }
 }
 
@@ -284,6 +320,7 @@ impl Prepared {
     /// Undoes in the answer, and in its alternatives, what was done to the sentence.
     fn finish(&self, mut answer: Translation) -> Translation {
         let mut best = answer.take_best();
+        let mut repaired = None;
         for found in std::iter::once(&mut best).chain(&mut answer.alternatives) {
             let Alternative {
                 text,
@@ -295,29 +332,62 @@ impl Prepared {
             if let Some(links) = alignment {
                 self.restore_links(links, text, word_positions);
             }
+            let mut moved = 0;
+            if self.keep == Keep::AsMarks {
+                moved = self.repair(text, unit_alignment, Instead::Insert);
+            }
             if let Some(links) = unit_alignment {
                 self.restore_links(links, text, unit_positions);
             }
-            let unfolded = self.case.unfold(text, &self.prefix);
-            *text = self.hidden.restore(&unfolded);
+            *text = self.case.unfold(text, &self.prefix);
+            if self.keep == Keep::AsText {
+                moved = self.repair(text, unit_alignment, Instead::Replace);
+            }
+            repaired.get_or_insert(moved);
+            *text = self.hidden.restore(text);
+            if let Some(tags) = &self.tags {
+                tags.restore(text, alignment, unit_alignment);
+            }
             if let Some(pivot) = pivot {
                 *pivot = self.hidden.restore(&self.case.unfold(pivot, ""));
             }
         }
         answer.put_best(best);
+        answer.moved = repaired.unwrap_or(0);
         answer
+    }
+
+    /// Makes a translation hold what must be kept exactly as often as the source; says how much was not so.
+    fn repair(
+        &self,
+        text: &mut String,
+        links: &mut Option<Vec<(usize, usize)>>,
+        instead: Instead,
+    ) -> usize {
+        let kept: Vec<&str> = self
+            .kept
+            .iter()
+            .map(|span| &self.hidden.text[span.clone()])
+            .collect();
+        if keep::deviation(&kept, text) == 0 {
+            return 0;
+        }
+        let known = links.as_deref().unwrap_or_default();
+        let repaired = keep::repair(&self.hidden.text, &self.kept, text, known, instead);
+        *text = repaired.text;
+        if links.is_some() {
+            *links = Some(repaired.links);
+        }
+        repaired.count
     }
 
     /// As [`Hidden::restore`] does it, but that nothing is appended which the beginning lacks.
     fn finished_chars(&self, beginning: &str) -> usize {
         let text = self.case.unfold(beginning, &self.prefix);
         let items = self.hidden.items();
-        let mut waiting: Vec<Option<&String>> = items.iter().map(Some).collect();
-        let chars = |c: char| match MARKS.iter().position(|mark| *mark == c) {
-            Some(index) if !items.is_empty() => {
-                let item = waiting.get_mut(index).and_then(Option::take);
-                item.map_or(0, |item| item.chars().count())
-            }
+        let mut waiting = Waiting::new(items);
+        let chars = |c: char| match MARKS.contains(&c) {
+            true if !items.is_empty() => waiting.take(c).map_or(0, |item| item.chars().count()),
             _ => 1,
         };
         text.chars().map(chars).sum()
@@ -364,13 +434,13 @@ fn positions<'a>(
     items: &[String],
     count: impl Fn(&str) -> usize,
 ) -> Vec<usize> {
-    let mut waiting: Vec<Option<&String>> = items.iter().map(Some).collect();
-    let mut unmarked = |c: char| match MARKS.iter().position(|mark| *mark == c) {
-        Some(index) => {
-            let item = waiting.get_mut(index).and_then(Option::take);
-            item.cloned().unwrap_or_default()
+    let mut waiting = Waiting::new(items);
+    let mut unmarked = |c: char| {
+        if MARKS.contains(&c) {
+            waiting.take(c).unwrap_or_default().to_owned()
+        } else {
+            c.to_string()
         }
-        None => c.to_string(),
     };
     let mut next = 0;
     let place = |piece: &str| {
@@ -418,6 +488,7 @@ pub(super) fn join(segments: &[Segment], parts: Vec<Translation>) -> Translation
             .flat_map(|notes| notes.missing_terms.clone())
             .collect(),
         repetition_blocked: notes().any(|notes| notes.repetition_blocked),
+        moved: notes().map(|notes| notes.moved).sum(),
         ..best.into()
     }
 }
@@ -527,8 +598,8 @@ mod tests {
     use super::*;
 
     /// What `whole` answers: the same text with links from each word to itself.
-    fn echo(sentences: &[WithPhrases]) -> Vec<Translation> {
-        let answer = |sentence: &WithPhrases| {
+    fn echo(sentences: &[Sentence]) -> Vec<Translation> {
+        let answer = |sentence: &Sentence| {
             let words = sentence.text.split_whitespace().count();
             Translation {
                 text: sentence.text.clone(),
@@ -543,7 +614,7 @@ mod tests {
     fn translated(
         line: &str,
         language: &str,
-        whole: impl FnOnce(&[WithPhrases]) -> Vec<Translation>,
+        whole: impl FnOnce(&[Sentence]) -> Vec<Translation>,
     ) -> Translation {
         let tokenizer = Tokenizer::characters(
             ["<s>", "</s>", "<blank>", "<unk>"]
@@ -569,15 +640,22 @@ mod tests {
         let links = found.alignment.as_deref().unwrap_or_default();
         let words: Vec<&str> = line.split_whitespace().collect();
         let linked: Vec<&str> = links.iter().map(|&(src, _)| words[src]).collect();
-        let expected = ["Nimm", "`cargo", "dafür.", "Und", "<a", "auch!"];
+        let expected = [
+            "Nimm",
+            "`cargo",
+            "dafür.",
+            "Und",
+            "id=\"y\">das</a>",
+            "auch!",
+        ];
         assert_eq!(linked, expected, "{links:?}");
         assert!(links.iter().all(|(src, tgt)| src == tgt), "{links:?}");
     }
 
     #[test]
     fn sentences_get_a_space_where_the_source_needed_none() {
-        let whole = |sentences: &[WithPhrases]| {
-            let answer = |sentence: &WithPhrases| Translation {
+        let whole = |sentences: &[Sentence]| {
+            let answer = |sentence: &Sentence| Translation {
                 text: sentence
                     .text
                     .replace('你', "You")

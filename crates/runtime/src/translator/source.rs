@@ -27,6 +27,16 @@ pub trait Line {
     fn phrases(&self) -> &[Phrase] {
         &[]
     }
+
+    /// What its translation must hold exactly as often as it stands here.
+    fn kept(&self) -> &[String] {
+        &[]
+    }
+
+    /// Whether its translation is to have an alignment, whatever the options say.
+    fn is_aligned(&self) -> bool {
+        false
+    }
 }
 
 impl<S: AsRef<str>> Line for S {
@@ -53,16 +63,22 @@ impl Line for WithPrefix {
     }
 }
 
-/// A sentence, what its translation must start with, and what it must contain.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct WithPhrases {
+/// A sentence as the model gets it, and what its translation must be like.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sentence {
+    /// The sentence.
     pub text: String,
+    /// What its translation must start with.
     pub prefix: String,
+    /// What its translation must contain.
     pub phrases: Vec<Phrase>,
+    /// What its translation must hold exactly as often as it stands here.
+    pub kept: Vec<String>,
+    /// Whether its translation is to have an alignment, whatever the options say.
+    pub is_aligned: bool,
 }
 
-impl Line for WithPhrases {
+impl Line for Sentence {
     fn text(&self) -> &str {
         &self.text
     }
@@ -73,6 +89,14 @@ impl Line for WithPhrases {
 
     fn phrases(&self) -> &[Phrase] {
         &self.phrases
+    }
+
+    fn kept(&self) -> &[String] {
+        &self.kept
+    }
+
+    fn is_aligned(&self) -> bool {
+        self.is_aligned
     }
 }
 
@@ -121,8 +145,12 @@ pub(super) struct Source {
     pub words: Option<Vec<usize>>,
     /// What the translation must contain.
     pub phrases: Vec<Phrase>,
-    /// Which units each token writes, if alignments were asked for.
+    /// Which units each token writes, if links between them may be needed.
     pub units: Option<Vec<Range<usize>>>,
+    /// What the translation must hold.
+    pub kept: Vec<String>,
+    /// Whether the translation is to have links between units.
+    pub is_aligned: bool,
 }
 
 impl Source {
@@ -144,9 +172,9 @@ impl Source {
         let words = options
             .alignments
             .then(|| alignment::words_of(&tokenizers.src, &tokens, Some(text)));
-        let units = options
-            .alignments
-            .then(|| alignment::units_of(&tokenizers.src, &tokens, text));
+        let is_aligned = options.alignments || line.is_aligned();
+        let may_need_units = is_aligned || !line.kept().is_empty();
+        let units = may_need_units.then(|| alignment::units_of(&tokenizers.src, &tokens, text));
         // Longer lines were cut into pieces; of one with several tokens in each character the rest is lost, and told.
         let truncated = tokens.len().saturating_sub(frame.room(options));
         tokens.truncate(tokens.len() - truncated);
@@ -163,6 +191,8 @@ impl Source {
             words,
             phrases: Vec::new(),
             units,
+            kept: line.kept().to_vec(),
+            is_aligned,
         })
     }
 }

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use super::raw_text::{self, Segment};
 use super::source::{Line, Source};
-use super::{Translation, Translator, repetition};
+use super::{Translation, Translator};
 use crate::search::{Feed, Hypothesis, Request, SearchModel, search_feed};
 
 /// A line in its sentences.
@@ -27,8 +27,16 @@ pub struct SplitLine {
 pub enum Found {
     /// Its translation.
     Translation(Translation),
-    /// It repeats itself: this request must be searched for, and its first hypotheses are then the answer.
-    Repetitive(Request),
+    /// It repeats itself, or lacks what must be kept: this request must be searched for, and what is found is given
+    /// to [`Translator::found`] together with what was found first.
+    Again(Request, First),
+}
+
+/// What the first search for a sentence found, if there must be a second.
+#[derive(Debug)]
+pub struct First {
+    pub(super) hypotheses: Vec<Hypothesis>,
+    pub(super) repeats: bool,
 }
 
 impl SplitLine {
@@ -87,20 +95,24 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
         request.into_owned()
     }
 
-    /// The translation of a sentence; `again` says that this was its second search. Without hypotheses it is that
-    /// of a sentence which is copied.
+    /// The translation of a sentence; `first` is what its first search found, if this was its second. Without
+    /// hypotheses it is that of a sentence which is copied.
     pub fn found(
         &self,
         line: &SplitLine,
         number: usize,
         hypotheses: Vec<Hypothesis>,
-        again: bool,
+        first: Option<First>,
     ) -> Found {
         let answer = match &line.sources[number] {
-            Some(source) if !again && self.is_repetitive(source, &hypotheses) => {
-                return Found::Repetitive(self.request(&repetition::blocked(&source.request)));
+            Some(source) => {
+                if first.is_none()
+                    && let Some((request, first)) = self.search_again(source, &hypotheses)
+                {
+                    return Found::Again(self.request(&request), first);
+                }
+                self.best_translation(source, hypotheses, first)
             }
-            Some(source) => self.translation(source, hypotheses, again),
             None => Translation::empty(),
         };
         let segment = &line.segments[number];

@@ -43,6 +43,9 @@ pub struct Translation {
     /// search, in which no 3-gram may occur twice.
     #[serde(rename = "looped")]
     pub repetition_blocked: bool,
+    /// How many placeholders, addresses and the like the model left out, wrote twice or misspelled, so that they were
+    /// put where the alignment says.
+    pub moved: usize,
 }
 
 /// Another translation of the same line; the fields mean what they mean in [`Translation`].
@@ -125,6 +128,7 @@ impl From<Alternative> for Translation {
             unknown: 0,
             missing_terms: Vec::new(),
             repetition_blocked: false,
+            moved: 0,
         }
     }
 }

@@ -192,6 +192,8 @@ impl Style {
 
     fn prepared(&self, text: &str) -> String {
         match self.split {
+            // White space between tags stays, and within a text a line break is a space.
+            _ if self.format != Format::Text => text.to_owned(),
             Split::Sentences => text.to_owned(),
             Split::Never | Split::WithoutLines => {
                 text.replace("\r\n", " ").replace(['\n', '\r'], " ")

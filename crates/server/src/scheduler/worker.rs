@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 
 use attentive_runtime::Translator;
 use attentive_runtime::search::{Feed, Hypothesis, Load, Request};
-use attentive_runtime::translator::Found;
+use attentive_runtime::translator::{First, Found};
 
 use super::details::Details;
 use super::queue::{Next, Taken};
@@ -51,15 +51,15 @@ struct Batch<'a> {
     group: u64,
     translator: &'a Translator,
     running: HashMap<usize, Running>,
-    /// Sentences whose first translation repeats itself.
+    /// Sentences whose first translation repeats itself, or lacks what must be kept.
     again: Vec<(Running, Request)>,
     next: usize,
 }
 
 struct Running {
     taken: Taken,
-    /// Whether this is the second search.
-    again: bool,
+    /// What the first search found, if this is the second.
+    first: Option<First>,
 }
 
 impl Batch<'_> {
@@ -93,8 +93,8 @@ impl Feed for Batch<'_> {
             request.prefix.extend_from_slice(&task.prefix);
             let request = self.translator.request(&request);
             self.shared.metrics.sentence_begun(request.source.len());
-            let again = false;
-            self.join(Running { taken, again }, request, joining);
+            let first = None;
+            self.join(Running { taken, first }, request, joining);
         }
         if !joining.is_empty() {
             let sentences = running.sentences + joining.len();
@@ -103,7 +103,7 @@ impl Feed for Batch<'_> {
     }
 
     fn found(&mut self, number: usize, hypotheses: Vec<Hypothesis>) {
-        let Some(Running { taken, again }) = self.running.remove(&number) else {
+        let Some(Running { taken, first }) = self.running.remove(&number) else {
             return;
         };
         let Taken { call, task } = &taken;
@@ -111,7 +111,7 @@ impl Feed for Batch<'_> {
         let best = best.unwrap_or_default();
         let found = call
             .translator
-            .found(&task.line, task.sentence, hypotheses, again);
+            .found(&task.line, task.sentence, hypotheses, first);
         match found {
             Found::Translation(translation) => {
                 self.shared.metrics.sentence_found(best.len());
@@ -126,10 +126,10 @@ impl Feed for Batch<'_> {
                     details,
                 });
             }
-            Found::Repetitive(mut request) => {
+            Found::Again(mut request, first) => {
                 request.prefix.extend_from_slice(&task.prefix);
-                let again = true;
-                self.again.push((Running { taken, again }, request));
+                let first = Some(first);
+                self.again.push((Running { taken, first }, request));
             }
         }
     }

@@ -7,6 +7,7 @@ mod deepl;
 mod drain;
 mod hostile;
 mod libretranslate;
+mod markup;
 mod own;
 mod page;
 mod page_run;

@@ -66,6 +66,8 @@ enum Before {
     Anything,
     /// No letter, digit or underscore: the middle of a word is not the start of an address.
     NoWord,
+    /// As [`Before::NoWord`], and no sign that makes it the end of a longer number.
+    NoNumber,
     /// White space or nothing.
     Space,
 }
@@ -75,6 +77,7 @@ impl Kind {
         let before = text[..range.start].chars().next_back();
         let fits = match self.before {
             Before::Anything | Before::NoWord => true, // The expression has seen to it.
+            Before::NoNumber => !before.is_some_and(|c| matches!(c, '.' | ',')),
             Before::Space => before.is_none_or(char::is_whitespace),
         };
         let length = (self.end)(&text[range.clone()]).filter(|length| *length > 0)?;
@@ -83,7 +86,7 @@ impl Kind {
 }
 
 /// The kinds in the order in which they are tried at a place: the first that matches wins.
-static KINDS: [Kind; 22] = [
+static KINDS: [Kind; 23] = [
     // Each stands for something that is not text, see `markup::Bare`.
     kind(
         "private",
@@ -107,14 +110,18 @@ static KINDS: [Kind; 22] = [
     ),
     kind(
         "placeholder",
-        r"\{\{[^{}\n]*\}\}|\$?\{[\w.:]*\}|%\(\w+\)[sdif]\b|%[A-Z_]+%",
+        // ICU's arguments can hold messages that hold arguments.
+        concat!(
+            r"\{\{[^{}\n]*\}\}|\$?\{[\w.:-]*\}|%\(\w+\)[sdif]\b|%[A-Z_]+%|\$[A-Za-z_]\w*|",
+            r"\{\w+,\s*[a-z]+\s*(?:,(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)?\}",
+        ),
         Before::Anything,
         all,
     ),
     // Not `50 %d`: a percentage has its number before the sign.
     kind(
         "format",
-        r"%(?:\d+\$)?\d*(?:\.\d+)?[sdifx@]\b",
+        r"%(?:\d+\$)?[-+0#]?\d*(?:\.\d+)?(?:hh|ll|[hlzjt])?[sdiufgGeExXocp@]\b",
         Before::NoWord,
         all,
     ),
@@ -201,6 +208,13 @@ static KINDS: [Kind; 22] = [
         Before::NoWord,
         all,
     ),
+    // Not `3,5 km`, which is `3.5 km` in other languages.
+    kind(
+        "measure",
+        r"\d+[\ \u{A0}]?(?:[kcmµn]?m|[kmµ]?g|[mc]?l|km/h|m/s|°[CF]|[kMGT]i?B|[kMG]?Hz|[kMG]?W|kWh|mAh|px|dpi|ms)\b",
+        Before::NoNumber,
+        all,
+    ),
     kind("emoji", EMOJI_RUN, Before::Anything, all),
     kind(
         "emoticon",
@@ -246,7 +260,7 @@ const EMOJI_RUN: &str = r"(?x:
 static ALL: LazyLock<Regex> = LazyLock::new(|| {
     let group = |kind: &Kind| {
         let before = match kind.before {
-            Before::NoWord => r"\b{start-half}",
+            Before::NoWord | Before::NoNumber => r"\b{start-half}",
             Before::Anything | Before::Space => "",
         };
         format!("(?P<{}>{before}(?:{}))", kind.name, kind.pattern)

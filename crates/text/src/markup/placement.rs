@@ -16,12 +16,17 @@ pub(super) struct Links<'a> {
     /// The targets of source unit `i` are `targets[starts[i]..starts[i + 1]]`, in rising order.
     starts: Vec<usize>,
     targets: Vec<usize>,
+    /// Which units of the translation are aligned with anything.
+    is_linked: Vec<bool>,
     /// Whether links are known.
     known: bool,
 }
 
 /// A unit within a stretch that is aligned with something else costs so much of one that is aligned with it.
 const STRANGER: f64 = 0.6;
+
+/// So much does a unit cost that is aligned with nothing.
+const UNLINKED: f64 = 0.3;
 
 /// Elements deeper than this lie where their parents lie: so deep a nesting means nothing, and must cost nothing.
 const DEEPEST: usize = 200;
@@ -52,13 +57,16 @@ impl<'a> Links<'a> {
         pairs.dedup();
         let first = |unit| pairs.partition_point(|(s, _)| *s < unit);
         let starts = (0..=src.len()).map(first).collect();
-        let targets = pairs.iter().map(|(_, t)| *t).collect();
+        let targets: Vec<usize> = pairs.iter().map(|(_, t)| *t).collect();
+        let mut is_linked = vec![false; tgt.len()];
+        targets.iter().for_each(|&target| is_linked[target] = true);
         let known = links.is_some();
         Self {
             src,
             tgt,
             starts,
             targets,
+            is_linked,
             known,
         }
     }
@@ -211,7 +219,8 @@ impl Placer<'_, '_> {
             match self.owner[unit] {
                 Some(owner) if owner == child => sum += 1.0,
                 Some(_) => (start, sum) = (unit + 1, 0.0),
-                None => sum -= STRANGER,
+                None if self.links.is_linked[unit] => sum -= STRANGER,
+                None => sum -= UNLINKED,
             }
             if sum <= 0.0 {
                 (start, sum) = (unit + 1, 0.0);

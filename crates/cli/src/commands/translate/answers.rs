@@ -123,6 +123,7 @@ mod tests {
             unknown: 1,
             missing_terms: Vec::new(),
             repetition_blocked: false,
+            moved: 0,
         };
         let mut output = Vec::new();
         form.write(&mut output, 3, "source", &translation).unwrap();
