@@ -213,9 +213,9 @@ impl Segment {
     /// The translation as the user knows it, of the model's answer.
     pub fn finish(&self, mut answer: Translation, alignments: bool) -> Translation {
         if self.end != End::Sentence {
-            let others = answer.alternatives.iter_mut().map(|other| &mut other.text);
-            for text in std::iter::once(&mut answer.text).chain(others) {
-                self.unend(text);
+            self.unend(&mut answer.text, &mut answer.unit_alignment);
+            for other in &mut answer.alternatives {
+                self.unend(&mut other.text, &mut other.unit_alignment);
             }
         }
         match &self.work {
@@ -226,9 +226,13 @@ impl Segment {
     }
 
     /// A model ends every sentence with a period, also one that goes on in the next piece.
-    fn unend(&self, text: &mut String) {
+    fn unend(&self, text: &mut String, links: &mut Option<Vec<(usize, usize)>>) {
         if text.ends_with('.') && !text.ends_with("..") && !self.text.ends_with('.') {
             text.pop();
+            if let Some(links) = links {
+                let count = units(text).len();
+                links.retain(|(_, tgt)| *tgt < count);
+            }
         }
     }
 
