@@ -5,6 +5,8 @@
 
 use std::collections::HashMap;
 
+use rayon::prelude::*;
+
 use super::words::words;
 use crate::language::Detector;
 
@@ -52,10 +54,42 @@ impl LanguageCheck {
     /// Expects these two languages, by their codes; nothing can be expected if they are the same. Most of `pairs`
     /// are as they should be.
     pub fn new(src: &str, tgt: &str, pairs: &[(&str, &str)]) -> Option<Self> {
-        (src != tgt).then(|| Self {
+        if src == tgt {
+            return None;
+        }
+        let mut check = Self {
             detector: Detector::new([src, tgt]),
-            usual: Usual::learn(pairs),
-        })
+            usual: Usual::default(),
+        };
+        check.usual = check.learn(pairs);
+        Some(check)
+    }
+
+    /// Learns from lines that the detector takes for their own side's: words of another language that is frequent on a
+    /// side must not become usual.
+    fn learn(&self, pairs: &[(&str, &str)]) -> Usual {
+        let stride = pairs.len().div_ceil(LEARNED_PAIRS).max(1);
+        let pairs: Vec<&(&str, &str)> = pairs.iter().step_by(stride).collect();
+        let own = |line, side| self.seems(line, side) == Seems::Own;
+        let sure: Vec<[bool; 2]> = pairs
+            .par_iter()
+            .map(|(src, tgt)| [own(src, 0), own(tgt, 1)])
+            .collect();
+        let mut counts: HashMap<u64, [f32; 2]> = HashMap::new();
+        for ((src, tgt), sure) in pairs.into_iter().zip(sure) {
+            for (side, line) in [src, tgt].into_iter().enumerate() {
+                if sure[side] {
+                    words(line).for_each(|word| counts.entry(word).or_default()[side] += 1.0);
+                }
+            }
+        }
+        let often = counts
+            .into_iter()
+            .filter(|(_, [src, tgt])| src + tgt >= 3.0);
+        let odds = often.map(|(word, [src, tgt])| (word, ((src + 0.5) / (tgt + 0.5)).ln()));
+        Usual {
+            odds: odds.collect(),
+        }
     }
 
     /// Looks at a pair.
@@ -90,22 +124,6 @@ impl LanguageCheck {
 }
 
 impl Usual {
-    fn learn(pairs: &[(&str, &str)]) -> Self {
-        let mut counts: HashMap<u64, [f32; 2]> = HashMap::new();
-        for (src, tgt) in pairs {
-            for (side, line) in [src, tgt].into_iter().enumerate() {
-                words(line).for_each(|word| counts.entry(word).or_default()[side] += 1.0);
-            }
-        }
-        let often = counts
-            .into_iter()
-            .filter(|(_, [src, tgt])| src + tgt >= 3.0);
-        let odds = often.map(|(word, [src, tgt])| (word, ((src + 0.5) / (tgt + 0.5)).ln()));
-        Self {
-            odds: odds.collect(),
-        }
-    }
-
     /// Whether the words of a line speak for its side by far.
     fn is_plainly(&self, line: &str, side: usize) -> bool {
         let (mut sum, mut count) = (0.0, 0.0);
@@ -121,6 +139,9 @@ impl Usual {
 /// What the words of a line must say for their side, all together and each on average.
 const PLAIN_SUM: f32 = 6.0;
 const PLAIN_MEAN: f32 = 1.0;
+
+/// Words are learned from at most so many pairs.
+const LEARNED_PAIRS: usize = 2000;
 
 /// Whether a line has enough words that are no names: some begin in lower case, unless the script has no case.
 fn is_judged(line: &str) -> bool {
@@ -182,6 +203,14 @@ mod tests {
             assert_eq!(check.check(src, tgt), verdict, "{src} / {tgt}");
         }
         assert!(LanguageCheck::new("de", "de", &[]).is_none());
+    }
+
+    #[test]
+    fn another_language_that_is_frequent_on_a_side_does_not_become_usual() {
+        let pairs = [[(GERMAN, ENGLISH); 20], [(GERMAN, FRENCH); 20]].concat();
+        let check = LanguageCheck::new("de", "en", &pairs).expect("two languages");
+        assert_eq!(check.check(GERMAN, FRENCH), Verdict::Wrong);
+        assert_eq!(check.check(GERMAN, ENGLISH), Verdict::Fine);
     }
 
     #[test]
