@@ -497,7 +497,10 @@ fn weights_in_several_files_are_fetched_with_their_index_and_only_whole() {
     let names = [1, 2].map(|number| format!("model-0000{number}-of-00002.safetensors"));
     files.insert(index.to_owned(), b"{}".to_vec());
     files.insert(names[0].clone(), first.to_vec());
-    files.insert("../../model-00003-of-00003.safetensors".to_owned(), vec![7; 9]);
+    files.insert(
+        "../../model-00003-of-00003.safetensors".to_owned(),
+        vec![7; 9],
+    );
 
     // The second one is missing.
     let server = LocalHub::start(&[(NAME, files.clone())]);
@@ -515,8 +518,7 @@ fn weights_in_several_files_are_fetched_with_their_index_and_only_whole() {
         assert!(names.iter().flat_map(read).eq(weights.iter().copied()));
         Ok(fake_dir::write(out)?)
     };
-    attentive_hub::pull(&name, &user.settings, &user.store(), &|_| {}, convert)
-        .expect("all files");
+    attentive_hub::pull(&name, &user.settings, &user.store(), &|_| {}, convert).expect("all files");
 }
 
 #[test]
