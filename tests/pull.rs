@@ -282,7 +282,7 @@ fn of_a_model_of_several_targets_to_chooses_the_language() {
     }
     assert_ne!(with_token(">>fra<<"), with_token(">>cmn_Hans<<"));
     let none = user.translate(&["--from", "en", "--to", "es", text]);
-    none.bad(2, &[&format!("there are de-en, en-de, {SEVERAL};")]);
+    none.bad(2, &[format!("there are de-en, en-de, {SEVERAL};").as_str()]);
     user.translate(&["--model", SEVERAL, "--to", "es", text])
         .bad(
             2,
