@@ -426,6 +426,7 @@ fn redirects_without_an_end_or_to_nowhere_are_refused() {
         ("/api/models/x", "more than 10 redirects"),
         ("//127.0.0.1:1/x", "cannot reach"),
         ("file:///etc/passwd", "redirects to"),
+        ("ftp://127.0.0.1:1/x", "redirects to"),
         ("x/y", "redirects to"),
         ("http://", "redirects to"),
         ("", "redirects to"),
