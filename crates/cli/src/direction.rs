@@ -127,7 +127,8 @@ impl DirectionArgs {
         let side =
             |word, code: &Option<String>| code.as_ref().map(|code| format!(" {word} {code}"));
         let (from, to) = (side("from", &self.from), side("to", &self.to));
-        let names: Vec<String> = models.iter().map(|model| model.model.name()).collect();
+        let mut names: Vec<String> = models.iter().map(|model| model.model.name()).collect();
+        names.dedup(); // A model of several targets is several directions.
         let mut message = format!(
             "no model translates{}{}; there are {}",
             from.unwrap_or_default(),

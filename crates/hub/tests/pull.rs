@@ -426,6 +426,7 @@ fn redirects_without_an_end_or_to_nowhere_are_refused() {
         ("/api/models/x", "more than 10 redirects"),
         ("//127.0.0.1:1/x", "cannot reach"),
         ("file:///etc/passwd", "redirects to"),
+        ("ftp://127.0.0.1:1/x", "redirects to"),
         ("x/y", "redirects to"),
         ("http://", "redirects to"),
         ("", "redirects to"),
@@ -497,7 +498,10 @@ fn weights_in_several_files_are_fetched_with_their_index_and_only_whole() {
     let names = [1, 2].map(|number| format!("model-0000{number}-of-00002.safetensors"));
     files.insert(index.to_owned(), b"{}".to_vec());
     files.insert(names[0].clone(), first.to_vec());
-    files.insert("../../model-00003-of-00003.safetensors".to_owned(), vec![7; 9]);
+    files.insert(
+        "../../model-00003-of-00003.safetensors".to_owned(),
+        vec![7; 9],
+    );
 
     // The second one is missing.
     let server = LocalHub::start(&[(NAME, files.clone())]);
@@ -515,8 +519,7 @@ fn weights_in_several_files_are_fetched_with_their_index_and_only_whole() {
         assert!(names.iter().flat_map(read).eq(weights.iter().copied()));
         Ok(fake_dir::write(out)?)
     };
-    attentive_hub::pull(&name, &user.settings, &user.store(), &|_| {}, convert)
-        .expect("all files");
+    attentive_hub::pull(&name, &user.settings, &user.store(), &|_| {}, convert).expect("all files");
 }
 
 #[test]
