@@ -285,7 +285,8 @@ fn tokens_and_alignments_come_when_they_are_asked_for() {
     assert_eq!(asked[0].tokens, Some(vec!["a".to_owned(), "b".to_owned()]));
     assert_eq!(asked[0].alignment, Some(vec![(0, 0), (1, 1)]));
     assert!(asked[0].alternatives[0].alignment.is_some());
-    assert_eq!(asked[1].alignment, Some(vec![(0, 0), (1, 1), (2, 2)]));
+    let in_pieces = vec![(0, 0), (1, 1), (2, 2), (3, 3)];
+    assert_eq!(asked[1].alignment, Some(in_pieces));
 }
 
 /// Remembers the lengths of the sources in every batch.

@@ -48,7 +48,7 @@ impl Notices {
                 let terms = translation.missing_terms.join(", ");
                 warning = Some(format!(
                     "the translation of line {line} lacks what the glossary wants: {terms} (the vocabulary \
-                     cannot spell it, or the length limit leaves no room)"
+                     cannot spell it, it has more than 32 tokens, or the length limit leaves no room)"
                 ));
             }
         }

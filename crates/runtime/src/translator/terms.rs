@@ -72,7 +72,8 @@ pub(super) struct Speller {
 }
 
 impl Speller {
-    /// The phrases as terms of a search; those that the vocabulary cannot spell are not among them.
+    /// The phrases as terms of a search; those that the vocabulary cannot spell, or only in very many tokens, are not
+    /// among them.
     pub fn terms(&self, phrases: &[Phrase], forbidden: &[u32], tokenizer: &Tokenizer) -> Terms {
         let term = |phrase: &Phrase| {
             let spellings = phrase.spellings.iter();
@@ -80,7 +81,7 @@ impl Speller {
                 spellings.flat_map(|text| forms(text, tokenizer)).collect();
             let impossible =
                 |token: &u32| [BOS, EOS, PAD, UNK].contains(token) || forbidden.contains(token);
-            forms.retain(|form| !form.iter().any(impossible));
+            forms.retain(|form| form.len() <= MOST_TOKENS && !form.iter().any(impossible));
             Term::new(forms)
         };
         let continues = self.continues.get_or_init(|| continuing(tokenizer));
@@ -88,6 +89,9 @@ impl Speller {
         terms.of_whole_words(Arc::clone(continues))
     }
 }
+
+/// Longer phrases are sentences, and would cost as much as one: they are told and not required.
+const MOST_TOKENS: usize = 32;
 
 /// What may stand right before a word.
 const OPENING: [&str; 7] = ["", "(", "\"", "“", "'", "-", "/"];
@@ -171,6 +175,7 @@ mod tests {
         let tokenizer = tokenizer(TokenizerKind::Word);
         let terms = |text: &str| Speller::default().terms(&[Phrase::new(text)], &[], &tokenizer);
         assert!(terms("zebra").is_empty() && terms("").is_empty() && terms(" ").is_empty());
+        assert!(terms(&"a ".repeat(40)).is_empty());
         let either = Phrase {
             spellings: vec!["zebra".to_owned(), "dog".to_owned()],
         };

@@ -35,8 +35,8 @@ pub struct Translation {
     pub truncated: Option<usize>,
     /// How many source tokens the vocabulary does not know, so that the model saw `<unk>`.
     pub unknown: usize,
-    /// The terms that it should contain and does not, because the vocabulary cannot spell them or the length limit
-    /// leaves no room.
+    /// The terms that it should contain and does not, because the vocabulary cannot spell them, they have too
+    /// many tokens, or the length limit leaves no room.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing_terms: Vec<String>,
     /// Whether the first search gave a translation that repeats itself, so that this one is from a second
