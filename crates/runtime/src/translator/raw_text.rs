@@ -390,9 +390,12 @@ impl Prepared {
         let text = self.case.unfold(beginning, &self.prefix);
         let items = self.hidden.items();
         let mut waiting = Waiting::new(items);
-        let chars = |c: char| match MARKS.contains(&c) {
-            true if !items.is_empty() => waiting.take(c).map_or(0, |item| item.chars().count()),
-            _ => 1,
+        let chars = |c: char| {
+            if MARKS.contains(&c) && !items.is_empty() {
+                waiting.take(c).map_or(0, |item| item.chars().count())
+            } else {
+                1
+            }
         };
         text.chars().map(chars).sum()
     }

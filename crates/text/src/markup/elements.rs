@@ -118,10 +118,12 @@ impl<'a> Roles<'a> {
         let listed = |list: &[String]| list.iter().any(|own| own == name);
         let splits = listed(&tags.splitting)
             || tags.outline == Outline::Detected && !self.inline.contains(name);
-        match splits && !listed(&tags.non_splitting) {
-            _ if listed(&tags.ignored) => Role::Code,
-            true => Role::Block,
-            false => Role::Inline,
+        if listed(&tags.ignored) {
+            Role::Code
+        } else if splits && !listed(&tags.non_splitting) {
+            Role::Block
+        } else {
+            Role::Inline
         }
     }
 
