@@ -7,7 +7,7 @@ use attentive_model::directory::Tokenizers;
 use attentive_runtime::search::SearchOptions;
 use attentive_runtime::search::fake::FakeModel;
 use attentive_runtime::translator::{
-    Chain, Lines, Phrase, Translation, Translator, TranslatorOptions, Sentence,
+    Chain, Lines, Phrase, Sentence, Translation, Translator, TranslatorOptions,
 };
 use attentive_text::{Glossary, Tokenizer, TokenizerKind, TokenizerOptions};
 use proptest::prelude::*;
