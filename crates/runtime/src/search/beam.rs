@@ -105,8 +105,8 @@ impl Beam {
         let (size, rule) = match constraints.terms() {
             Some(terms) => {
                 let size = size.max(LEAST_WITH_TERMS);
-                // A place more for each further token, as each may be a bank.
-                (size + (terms.total() - 1).min(size), BeamRule::Refill)
+                // Some places more where there are many tokens, as each may be a bank.
+                (size + (terms.total() / 3).min(size), BeamRule::Refill)
             }
             None => (size, options.beam_rule),
         };
