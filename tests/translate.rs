@@ -310,7 +310,8 @@ fn a_line_of_twenty_thousand_tokens_is_translated_in_pieces() {
     let short = [&arguments[..], &["--max-source-length", "9"]].concat();
     let ran = attentive_reading(&short, format!("{line}\na b\n").as_bytes());
     assert!(!ran.stderr.contains("too long"), "{ran:?}");
-    let mut lines = ran.good().lines();
+    let found = ran.good();
+    let mut lines = found.lines();
     assert_eq!(lines.next().map(str::trim), Some(line.trim()));
     assert_eq!(lines.next(), Some("a b"));
 

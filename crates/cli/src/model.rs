@@ -85,22 +85,13 @@ impl Choice {
         }
     }
 
-    /// The code of the language that it writes, if that is known before it is opened.
+    /// The code of the language that it writes, if that is known before its weights are read.
     pub fn target_language(&self) -> Option<String> {
         match self {
             Self::BuiltIn(model) => Some(model.to.code().to_owned()),
-            Self::Directory(_) => None,
+            Self::Directory(path) => ModelDir::generation_of(path).ok()?.target_language,
             Self::Pulled(model) => model.languages.clone().map(|(_, to)| to),
             Self::Into(_, target) => Some(target.clone()),
-        }
-    }
-
-    /// The code of the language that it writes, if that is known.
-    pub fn target_language(&self) -> Option<String> {
-        match self {
-            Self::BuiltIn(model) => Some(model.to.code().to_owned()),
-            Self::Directory(_) => self.open().ok()?.generation.target_language,
-            Self::Pulled(model) => model.languages.clone().map(|(_, to)| to),
         }
     }
 

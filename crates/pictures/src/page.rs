@@ -204,7 +204,7 @@ mod tests {
                 heads: Heads::One(2),
                 unit: Unit::Words,
             };
-            data(&record, &heading, &selection)
+            data(&record, &heading, &selection, &[Kind::Cross])
         };
         assert_eq!(page["start"]["layer"], 0);
         assert_eq!(page["start"]["head"], 1);

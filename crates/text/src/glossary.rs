@@ -4,9 +4,9 @@
 //!
 //! ```text
 //! # Lines that begin with a number sign are comments.
-//! Rechner	computer
-//! Zug	train | railway train	exact      either target will do; no other form of the source is matched
-//! IT	IT	case                     capital letters count
+//! Rechner    computer
+//! Zug    train | railway train    exact      either target will do; no other form of the source is matched
+//! IT    IT    case                     capital letters count
 //! ```
 //!
 //! A `.csv` file has commas instead of tabs, quotes where needed, and its third and fourth columns, if it has them, are

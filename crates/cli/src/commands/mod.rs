@@ -37,7 +37,7 @@ pub enum Command {
     #[cfg(feature = "training")]
     Train(train::TrainArgs),
     /// Translate sentences, a file or standard input
-    Translate(translate::TranslateArgs),
+    Translate(Box<translate::TranslateArgs>),
     /// Translate for other programs and for browsers, over HTTP
     Serve(serve::ServeArgs),
     /// Import a model of Hugging Face, Marian, Bergamot, CTranslate2, Argos or fairseq
@@ -80,7 +80,7 @@ pub fn run(command: Command, terminal: &Terminal) -> anyhow::Result<()> {
         Command::Demo(args) => demo::run(args, terminal),
         #[cfg(feature = "training")]
         Command::Train(args) => train::run(args, terminal),
-        Command::Translate(args) => translate::run(args, terminal),
+        Command::Translate(args) => translate::run(*args, terminal),
         Command::Serve(args) => serve::run(args, terminal),
         Command::Import(args) => import::run(args, terminal),
         Command::Pull(args) => pull::run(args, terminal),

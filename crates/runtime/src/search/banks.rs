@@ -54,15 +54,13 @@ impl Banks {
         let count = banks().count();
         let enough = count <= self.size;
         let share = if enough { self.size / count.max(1) } else { 1 };
-        let mut number = 0;
         let mut ranked = Vec::new();
-        for bank in self
+        let filled = self
             .banks
             .iter_mut()
-            .filter(|bank| !bank.candidates.is_empty())
-        {
+            .filter(|bank| !bank.candidates.is_empty());
+        for (number, bank) in filled.enumerate() {
             let outermost = number == 0 || number + 1 == count;
-            number += 1;
             for (place, candidate) in bank.candidates.drain(..).enumerate() {
                 let rank = match place < share {
                     true if enough || outermost => 0,

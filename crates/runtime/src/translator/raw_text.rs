@@ -91,7 +91,7 @@ enum Work {
     Copy,
     /// It is translated as it stands; its translation must start with a prefix and contain phrases.
     AsItStands(String, Vec<Phrase>),
-    Translate(Prepared),
+    Translate(Box<Prepared>),
 }
 
 /// A sentence as the model gets it, with what is needed to undo that in its translation.
@@ -193,14 +193,14 @@ impl Work {
                 marks.map(|(at, mark)| at..at + mark.len()).collect()
             }
         };
-        Self::Translate(Prepared {
+        Self::Translate(Box::new(Prepared {
             case: Case::of(&hidden.text),
             hidden,
             kept,
             keep,
             tags,
             prefix: std::mem::take(prefix).to_owned(),
-        })
+        }))
     }
 }
 
@@ -258,7 +258,7 @@ impl Segment {
             }
             Work::Copy => return None,
         };
-        let Prepared { hidden, case, .. } = prepared;
+        let Prepared { hidden, case, .. } = &**prepared;
         let kept = prepared
             .kept
             .iter()

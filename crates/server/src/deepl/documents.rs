@@ -16,6 +16,7 @@ use crate::files::Stored;
 use crate::http::answer;
 use crate::http::body::Fields;
 use crate::refusal::{Refusal, invalid};
+use crate::translating::Wish;
 
 /// Translates a file.
 pub async fn upload(State(app): State<Arc<App>>, request: Request) -> Response {

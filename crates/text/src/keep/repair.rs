@@ -242,6 +242,7 @@ impl Places<'_> {
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init)] // One span is what is meant.
 mod tests {
     use super::*;
 
