@@ -18,6 +18,13 @@ pub fn keep_pages() {
     unsafe { mi_option_set(PURGE_DELAY, -1) };
 }
 
+/// Lets the allocator give pages back that were not needed for a second: a server should not keep for days what one busy
+/// minute needed.
+pub fn return_pages() {
+    // SAFETY: as above; the number is in milliseconds.
+    unsafe { mi_option_set(PURGE_DELAY, 1000) };
+}
+
 #[cfg(test)]
 mod tests {
     use libmimalloc_sys::{mi_option_get, mi_version};
@@ -34,5 +41,8 @@ mod tests {
         keep_pages();
         // SAFETY: as above.
         assert_eq!(unsafe { mi_option_get(PURGE_DELAY) }, -1);
+        return_pages();
+        // SAFETY: as above.
+        assert_eq!(unsafe { mi_option_get(PURGE_DELAY) }, default);
     }
 }

@@ -473,18 +473,21 @@ fn predictions_are_those_of_the_steps_of_a_search_to_the_last_bit() {
 }
 
 #[test]
-fn alignments_use_the_mean_over_the_heads_of_the_last_layer_but_one() {
+fn alignments_use_the_mean_over_the_heads_of_all_layers_but_the_first() {
+    let mean = |rows: &[Vec<f32>]| -> Vec<f32> {
+        let share = 1.0 / rows.len() as f32;
+        let sum = |i: usize| rows.iter().fold(0.0, |sum, row| sum + share * row[i]);
+        (0..rows[0].len()).map(sum).collect()
+    };
     for config in architectures().into_iter().step_by(5) {
         for compute in [Compute::F32, Compute::Int8] {
             let model = Saved::new(&config).cpu(compute);
             let (src, tgt) = pair();
-            let heads = &model.inspect(&src, &tgt, 1).cross[0];
-            let share = 1.0 / heads.len() as f32;
-            let mean: Vec<f32> = (0..heads[0].len())
-                .map(|i| heads.iter().fold(0.0, |sum, head| sum + share * head[i]))
-                .collect();
+            let layers = model.inspect(&src, &tgt, 1).cross;
+            let layers = &layers[usize::from(layers.len() > 1)..];
+            let layers: Vec<Vec<f32>> = layers.iter().map(|heads| mean(heads)).collect();
             let found = model.cross_attention(&[&src[..], &[EOS]].concat(), &tgt);
-            assert_eq!(found, Some(mean), "{config:?}");
+            assert_eq!(found, Some(mean(&layers)), "{config:?}");
         }
     }
 }

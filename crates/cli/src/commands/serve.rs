@@ -18,6 +18,7 @@ use attentive_server::{Limits, Loader, Options, Served};
 use attentive_text::language;
 use clap::Args;
 
+use crate::allocator;
 use crate::arguments::positive;
 use crate::decoding::{DecodingArgs, LinesArgs};
 use crate::exit::Ending;
@@ -85,6 +86,7 @@ accepted and ends; SIGHUP loads models and keys again.";
 
 /// Serves.
 pub fn run(args: ServeArgs, terminal: &Terminal) -> anyhow::Result<()> {
+    allocator::return_pages();
     super::translate::without_huge_pages();
     if !args.host.is_loopback() && args.api_key_file.is_none() && !args.allow_public {
         return Err(Ending::Usage(format!(

@@ -1,9 +1,10 @@
 //! A second search for a sentence whose first translation lost a mark: now every mark must come as often as it is in
 //! the source.
 //!
-//! [`attentive_text::keep`] puts marks in the places of what is not translated. A target cannot end, nor write the sign
-//! that ends a sentence, before all marks are there, and none can come too often. Where this still fails, at the
-//! length limit, `raw_text` puts the mark where the alignment says.
+//! [`attentive_text::keep`] puts marks in the places of what is not translated. They are required as the terms of a
+//! glossary are ([`crate::search::Terms`]), so that a beam looks for the best place for them; besides, a target cannot write the sign
+//! that ends a sentence before all marks are there, and none can come too often. Where this still fails, at the length
+//! limit, `raw_text` puts the mark where the alignment says.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use attentive_text::keep::MARKS;
 use attentive_text::special::EOS;
 
 use super::options::TranslatorOptions;
-use crate::search::{Constraint, LengthLimit, Request};
+use crate::search::{Constraint, LengthLimit, Request, Term};
 
 /// Which tokens write which marks.
 #[derive(Debug)]
@@ -56,6 +57,8 @@ pub(super) fn require(request: &mut Request, lost: Lost, options: &TranslatorOpt
         cap: Some(most),
         ..limit
     });
+    let terms = request.terms.take().unwrap_or_default();
+    request.terms = Some(Arc::new(terms.and(lost.constraint.terms())));
     request.constraints.push(Arc::new(lost.constraint));
 }
 
@@ -73,6 +76,18 @@ impl RequiredMarks {
             marks,
             wanted: MARKS.map(count),
         }
+    }
+
+    /// The marks as terms: any token that writes one will do.
+    fn terms(&self) -> Vec<Term> {
+        let term = |(place, &count): (usize, &usize)| {
+            let own = self.marks.tokens.iter().filter(|(_, mark)| *mark == place);
+            Term {
+                forms: own.map(|(token, _)| vec![*token]).collect(),
+                count,
+            }
+        };
+        self.wanted.iter().enumerate().map(term).collect()
     }
 }
 

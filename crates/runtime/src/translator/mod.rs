@@ -31,9 +31,9 @@
 //!   does both halves for programs with a queue of their own, such as the server.
 //! - `marked` translates text with inline markup and moves the tags to the words that they belong to.
 //! - `chain` is two translators one after the other, for languages that no model connects directly.
-//! - `terms` spells what a glossary wants in a translation, for the search to require it; `marks` lets a second search
-//!   keep marks that the first one lost.
-//! - `repetition` detects a model that repeats itself, `alignment` makes word alignments.
+//! - `terms` spells what a glossary wants in a translation, for the search to require it; `marks` does the same
+//!   for what is copied and was lost, `repetition` detects a model that repeats itself: both make a `second_search`.
+//! - `alignment` makes word alignments.
 //!
 //! [`search`]: crate::search::search
 
@@ -45,6 +45,7 @@ mod options;
 mod queue;
 mod raw_text;
 mod repetition;
+mod second_search;
 mod source;
 mod split;
 mod stream;
@@ -71,8 +72,9 @@ use crate::search::{Feed, Finish, Hypothesis, Request, SearchModel, search_feed}
 pub use chain::Chain;
 pub use marked::{MarkedTranslation, Unmarked};
 pub use options::{Lines, Repetition, TranslatorOptions};
+pub use second_search::First;
 pub use source::{Line, Sentence, WithPrefix};
-pub use split::{First, Found, SplitLine};
+pub use split::{Found, SplitLine};
 pub use terms::Phrase;
 pub use translation::{Alternative, Translation};
 
@@ -398,85 +400,6 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
         stream::translate(window, lines, |lines| self.translate(lines), answer)
     }
 
-    fn is_repetitive(&self, source: &Source, hypotheses: &[Hypothesis]) -> bool {
-        let TranslatorOptions {
-            repetition, search, ..
-        } = &self.options;
-        *repetition == Repetition::Block
-            && search.no_repeat_ngram.is_none()
-            && hypotheses
-                .first()
-                .is_some_and(|best| repetition::is_repetitive(&best.tokens))
-            && !repetition::is_repetitive(&source.request.source)
-    }
-
-    /// The request for a second search, if the first gave a translation that repeats itself, or lost a mark.
-    fn search_again(&self, source: &Source, hypotheses: &[Hypothesis]) -> Option<(Request, First)> {
-        let repeats = self.is_repetitive(source, hypotheses);
-        let mut request = source.request.clone();
-        if repeats {
-            request = repetition::blocked(&request);
-        } else {
-            marks::require(
-                &mut request,
-                self.lost_marks(source, hypotheses)?,
-                &self.options,
-            );
-        }
-        let hypotheses = hypotheses.to_vec();
-        Some((
-            request,
-            First {
-                hypotheses,
-                repeats,
-            },
-        ))
-    }
-
-    /// What the best hypothesis must have, if it has not every mark as often as the source.
-    fn lost_marks(&self, source: &Source, hypotheses: &[Hypothesis]) -> Option<marks::Lost> {
-        let best = hypotheses.first()?;
-        let are_marks = source.kept.first()?.starts_with(MARKS);
-        let deviation = deviation(&source.kept, &self.tokenizers.tgt.decode(&best.tokens));
-        // Marks that are used again were never in a text that the model has seen.
-        if !are_marks || deviation == 0 || source.kept.len() > MARKS.len() {
-            return None;
-        }
-        let tokens = self
-            .marks
-            .get_or_init(|| marks::MarkTokens::of(&self.tokenizers.tgt));
-        Some(marks::Lost {
-            constraint: marks::RequiredMarks::new(tokens.clone()?, &source.kept),
-            most_tokens: best.tokens.len() + MARK_ROOM * deviation,
-        })
-    }
-
-    /// The translation that a second search found, unless it was of no use.
-    fn best_translation(
-        &self,
-        source: &Source,
-        hypotheses: Vec<Hypothesis>,
-        first: Option<First>,
-    ) -> Translation {
-        match first {
-            None => self.translation(source, hypotheses, false),
-            Some(First { repeats: true, .. }) => self.translation(source, hypotheses, true),
-            Some(first) => {
-                let keeps = |best: &Hypothesis| {
-                    let text = self.tokenizers.tgt.decode(&best.tokens);
-                    best.finished == Finish::EndOfSentence && deviation(&source.kept, &text) == 0
-                };
-                let is_better = hypotheses.first().is_some_and(keeps);
-                let found = if is_better {
-                    hypotheses
-                } else {
-                    first.hypotheses
-                };
-                self.translation(source, found, false)
-            }
-        }
-    }
-
     /// Tokens -> text.
     fn translation(
         &self,
@@ -568,9 +491,6 @@ fn in_places<R: Clone>(found: Vec<(usize, R)>, count: usize, nothing: R) -> Vec<
     }
     answers
 }
-
-/// A mark that was lost may make a translation so many tokens longer.
-const MARK_ROOM: usize = 4;
 
 /// So many lines are tokenized by one thread at a time.
 const LINES_TO_TOKENIZE: usize = 128;

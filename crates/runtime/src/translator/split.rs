@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 
 use super::raw_text::{self, Segment};
+use super::second_search::First;
 use super::source::{Line, Source};
 use super::{Translation, Translator};
 use crate::search::{Feed, Hypothesis, Request, SearchModel, search_feed};
@@ -30,13 +31,6 @@ pub enum Found {
     /// It repeats itself, or lacks what must be kept: this request must be searched for, and what is found is given
     /// to [`Translator::found`] together with what was found first.
     Again(Request, First),
-}
-
-/// What the first search for a sentence found, if there must be a second.
-#[derive(Debug)]
-pub struct First {
-    pub(super) hypotheses: Vec<Hypothesis>,
-    pub(super) repeats: bool,
 }
 
 impl SplitLine {

@@ -50,7 +50,9 @@ impl Fields {
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or("");
         let essence = kind.split(';').next().unwrap_or("").trim().to_lowercase();
         let mut fields = Self::default();
-        if essence == "application/json" || essence.ends_with("+json") {
+        if body.is_empty() {
+            // Some clients name a type for nothing; what is missing is told by whoever misses it.
+        } else if essence == "application/json" || essence.ends_with("+json") {
             fields.add_json(&body)?;
         } else if essence == "multipart/form-data" {
             fields.add_parts(kind, body).await?;

@@ -135,7 +135,7 @@ def ask_schemathesis(url, folder):
     """Requests made up from the OpenAPI document, a few seconds for each of its operations and always the same."""
     config = os.path.join(os.path.dirname(os.path.abspath(__file__)), "schemathesis.toml")
     command = [sys.executable, "-m", "schemathesis.cli", "--config-file", config, "run", url + "/v1/openapi.json"]
-    limits = ["--max-examples", EXAMPLES, "--seed", "1", "--workers", "2", "--generation-database", "none", "--no-color"]
+    limits = ["--max-examples", EXAMPLES, "--seed", "1", "--workers", "1", "--generation-database", "none", "--no-color"]
     found = subprocess.run(command + limits + ["--continue-on-failure"], capture_output=True, text=True, cwd=folder)
     if found.returncode != 0:
         print(found.stdout[-20_000:], found.stderr[-2000:])

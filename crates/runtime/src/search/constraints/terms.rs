@@ -70,6 +70,12 @@ impl Terms {
         Self { continues, ..self }
     }
 
+    /// These terms and others.
+    pub fn and(&self, others: Vec<Term>) -> Self {
+        let continues = Arc::clone(&self.continues);
+        Self::new([self.terms.clone(), others].concat()).of_whole_words(continues)
+    }
+
     /// Whether nothing is required.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
