@@ -312,7 +312,11 @@ fn a_line_of_twenty_thousand_tokens_is_translated_in_pieces() {
     assert!(!ran.stderr.contains("too long"), "{ran:?}");
     let found = ran.good();
     let mut lines = found.lines();
-    assert!(lines.next().is_some_and(|found| found.trim() == line.trim()));
+    assert!(
+        lines
+            .next()
+            .is_some_and(|found| found.trim() == line.trim())
+    );
     assert_eq!(lines.next(), Some("a b"));
 
     let whole = [&arguments[..], &["--max-source-length", "20001"]].concat();

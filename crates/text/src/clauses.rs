@@ -48,8 +48,9 @@ pub fn cut(text: &str, most: usize, tokens: impl Fn(&str) -> usize) -> Vec<Piece
         gap: "",
         end: End::Sentence,
     };
-    // A token has at least a byte; some tokenizers add one for the white space before the text.
-    if text.len() < most || tokens(text) <= most {
+    // A token has at least a byte; some tokenizers add one for the white space before the text, and a mark that stands
+    // for something may be longer than that.
+    if 2 * text.len() < most || tokens(text) <= most {
         return vec![whole];
     }
     let atoms = atoms(text, most, &tokens);

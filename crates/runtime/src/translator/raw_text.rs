@@ -161,7 +161,15 @@ impl Style<'_> {
 
     /// The pieces of a sentence that a model can read, with what is between them.
     fn pieces<'a>(&self, text: &'a str, gap: &'a str) -> Vec<(&'a str, &'a str, End)> {
-        let tokens = |text: &str| self.tokenizer.encode(text).len();
+        let tokens = |text: &str| {
+            if self.lines == Lines::Whole || self.keep == Keep::AsText {
+                return self.tokenizer.encode(text).len();
+            }
+            // As the model gets it: a mark may have more tokens than what it stands for.
+            let hidden = keep::hide(text).text;
+            let shown = Case::of(&hidden).fold(&hidden);
+            self.tokenizer.encode(&shown).len()
+        };
         let pieces = clauses::cut(text, self.most_tokens, tokens).into_iter();
         let piece = |piece: clauses::Piece<'a>| match piece.end {
             End::Sentence if piece.gap.is_empty() => (piece.text, gap, piece.end),

@@ -38,7 +38,11 @@ fn a_trial_measures_steps_and_a_checkpoint_as_a_run_writes_it() {
         "{trial:?}"
     );
     assert!(trial.batches >= FEWEST_STEPS as usize, "{trial:?}");
-    assert_eq!(trial.tokenizers.src.vocab_size(), 4 + 7 + 5 + 1);
+    // One vocabulary for both sides, after the special tokens.
+    assert_eq!(
+        trial.tokenizers.src.vocab_size(),
+        4 + (7 + 5 + 1) + (7 + 5 + 2)
+    );
 
     let real = tempfile::tempdir().unwrap();
     let mut text = [String::new(), String::new()];
