@@ -21,7 +21,7 @@ use attentive_text::tokenizer::FILE_EXTENSIONS;
 use crate::config::{self, TransformerConfig};
 use crate::durable;
 use crate::error::{ModelError, Result};
-use crate::generation::Generation;
+use crate::generation::{self, Generation};
 use crate::int8::Int8Weights;
 use crate::weights::Weights;
 
@@ -54,6 +54,8 @@ pub struct EmbeddedModel {
     pub weights: &'static [u8],
     /// `tokenizer.json`
     pub tokenizer: &'static [u8],
+    /// `generation.json`, if it has one.
+    pub generation: Option<&'static [u8]>,
 }
 
 /// Where the weights of a model are.
@@ -106,7 +108,15 @@ impl ModelDir {
         let config = config::parse(&path.join(CONFIG), model.config)?;
         let tokenizer = Tokenizer::from_bytes(model.tokenizer, path.join("tokenizer.json"))?;
         let weights = WeightsFile::Embedded(model.weights);
-        Self::fitting(path, config, Tokenizers::shared(tokenizer), weights)
+        let generation = model.generation.map_or_else(
+            || Ok(Generation::default()),
+            |bytes| Generation::parse(&path.join(generation::FILE), bytes, &config),
+        )?;
+        let directory = Self::fitting(path, config, Tokenizers::shared(tokenizer), weights)?;
+        Ok(Self {
+            generation,
+            ..directory
+        })
     }
 
     /// All parts together, if the tokenizers are the model's.

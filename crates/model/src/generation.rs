@@ -171,13 +171,18 @@ impl Generation {
         if !path.exists() {
             return Ok(Self::default());
         }
+        let bytes = fs::read(&path).map_err(ModelError::io("read", &path))?;
+        Self::parse(&path, &bytes, config)
+    }
+
+    /// As [`Generation::read`], of the bytes of such a file.
+    pub(crate) fn parse(path: &Path, bytes: &[u8], config: &TransformerConfig) -> Result<Self> {
         let bad = |problems| ModelError::BadGeneration {
-            path: path.clone(),
+            path: path.to_owned(),
             problems,
         };
-        let bytes = fs::read(&path).map_err(ModelError::io("read", &path))?;
         let found: Self =
-            serde_json::from_slice(&bytes).map_err(|error| bad(vec![error.to_string()]))?;
+            serde_json::from_slice(bytes).map_err(|error| bad(vec![error.to_string()]))?;
         found.check(config).map_err(bad)?;
         Ok(found)
     }

@@ -253,6 +253,7 @@ fn embedded() -> (tempfile::TempDir, EmbeddedModel) {
         config: read("config.json"),
         weights: read("model.safetensors"),
         tokenizer: read("tokenizer.json"),
+        generation: None,
     };
     (dir, model)
 }

@@ -67,7 +67,7 @@ use crate::cpu::{Compute, CpuModel};
 use crate::engine::Engine;
 use crate::error::{Result, RuntimeError};
 use crate::search::draft::{self, Draft, ModelDraft};
-use crate::search::{Feed, Finish, Hypothesis, Request, SearchModel, search_feed};
+use crate::search::{Feed, Hypothesis, Request, SearchModel, search_feed};
 
 pub use chain::Chain;
 pub use marked::{MarkedTranslation, Unmarked};
