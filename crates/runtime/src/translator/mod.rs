@@ -42,6 +42,7 @@ mod chain;
 mod marked;
 mod marks;
 mod options;
+mod prepared;
 mod queue;
 mod raw_text;
 mod repetition;

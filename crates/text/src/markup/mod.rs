@@ -13,6 +13,7 @@
 //! - [`Page`] reads and writes HTML and XML, by `tokens`, `entities` and what `elements` are.
 
 mod bare;
+mod block;
 mod elements;
 mod entities;
 mod page;

@@ -12,8 +12,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::block::{Item, decode, holds, is_space, separate};
 use super::elements::{Role, Roles, Syntax};
-use super::entities::{self, Reference};
+use super::entities;
 use super::tokens::{OpenTag, Token, Tokens};
 use super::{Marked, Part};
 
@@ -153,28 +154,6 @@ struct Reader<'a> {
     spots: Vec<Spot>,
     tags: Vec<(Range<usize>, Range<usize>)>,
     attributes: Vec<Spot>,
-}
-
-/// A part of a block and its place.
-struct Item {
-    part: Part,
-    range: Range<usize>,
-    /// A tag without its other half, or around such a tag.
-    separates: bool,
-}
-
-impl Item {
-    fn new(part: Part, range: Range<usize>) -> Self {
-        Self {
-            part,
-            range,
-            separates: false,
-        }
-    }
-
-    fn is_blank(&self) -> bool {
-        matches!(&self.part, Part::Text(text) if text.trim_matches(is_space).is_empty())
-    }
 }
 
 impl Reader<'_> {
@@ -463,74 +442,5 @@ impl Reader<'_> {
             quote: None,
         });
         self.texts.push(Marked { parts });
-    }
-}
-
-/// Elements around something that separates do so, too: a text has elements as a whole or not at all.
-fn separate(items: &mut [Item]) {
-    let mut open: Vec<(usize, bool)> = Vec::new();
-    for place in 0..items.len() {
-        match items[place].part {
-            _ if items[place].separates => {
-                // If an element is broken, those around it are, too.
-                let whole = open.iter_mut().rev().take_while(|(_, broken)| !*broken);
-                whole.for_each(|(_, broken)| *broken = true);
-            }
-            Part::Open(_) => open.push((place, false)),
-            Part::Close(_) => {
-                if let Some((begun, true)) = open.pop() {
-                    (items[begun].separates, items[place].separates) = (true, true);
-                }
-            }
-            Part::Text(_) | Part::Verbatim(_) | Part::Point(_) => {}
-        }
-    }
-}
-
-/// Whether these are the two tags of an element.
-fn holds(first: &Item, last: &Item) -> bool {
-    matches!((&first.part, &last.part), (Part::Open(open), Part::Close(close)) if open == close)
-}
-
-/// White space that a browser shows as one space.
-fn is_space(c: char) -> bool {
-    matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0C')
-}
-
-/// Appends the characters of a source text; references that are not known are verbatim.
-fn decode(source: &str, start: usize, items: &mut Vec<Item>) {
-    let mut text = String::new();
-    let (mut at, mut begun) = (0, 0);
-    while let Some(c) = source[at..].chars().next() {
-        let mut length = c.len_utf8();
-        match c {
-            '&' => match entities::decode(&source[at..]) {
-                Reference::Character(character, reference) => {
-                    text.push(character);
-                    length = reference;
-                }
-                Reference::None => text.push('&'),
-                Reference::Unknown(reference) => {
-                    if at > begun {
-                        let part = Part::Text(std::mem::take(&mut text));
-                        items.push(Item::new(part, start + begun..start + at));
-                    }
-                    length = reference;
-                    begun = at + length;
-                    let part = Part::Verbatim(source[at..begun].to_owned());
-                    items.push(Item::new(part, start + at..start + begun));
-                }
-            },
-            c if is_space(c) => {
-                if !text.ends_with(' ') {
-                    text.push(' ');
-                }
-            }
-            c => text.push(c),
-        }
-        at += length;
-    }
-    if at > begun {
-        items.push(Item::new(Part::Text(text), start + begun..start + at));
     }
 }
