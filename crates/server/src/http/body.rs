@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use axum::extract::Request;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, Method, header};
 use bytes::{Bytes, BytesMut};
 use futures_util::stream;
 use http_body_util::BodyExt;
@@ -50,8 +50,8 @@ impl Fields {
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or("");
         let essence = kind.split(';').next().unwrap_or("").trim().to_lowercase();
         let mut fields = Self::default();
-        if body.is_empty() {
-            // Some clients name a type for nothing; what is missing is told by whoever misses it.
+        if parts.method == Method::GET && body.is_empty() {
+            // Some clients name a type for nothing.
         } else if essence == "application/json" || essence.ends_with("+json") {
             fields.add_json(&body)?;
         } else if essence == "multipart/form-data" {

@@ -4,10 +4,10 @@
 //! file --read--> Document: texts() --translator (crates/runtime)--> [Marked] --write--> file
 //! ```
 //!
-//! Every reader finds the byte ranges that hold text ([`template`]); writing replaces these ranges and copies
+//! Every reader finds the byte ranges that hold text (`template`); writing replaces these ranges and copies
 //! everything else, so that what is not text stays as it is to the last byte, and so does a text that came back
-//! unchanged. HTML and XML are read by [`crate::markup`], all others here, one file per format: [`plain`], [`markdown`], [`subtitles`], [`po`], [`json`], [`yaml`], [`xliff`],
-//! [`docx`] and [`odt`] (both in a zip [`container`]).
+//! unchanged. HTML and XML are read by [`crate::markup`], all others here, one file per format: `plain`, `markdown`, `subtitles`, `po`, `json`, `yaml`, `xliff`,
+//! `docx` and `odt` (both in a zip `container`).
 
 mod block;
 mod container;

@@ -1,7 +1,7 @@
 //! Characters that text should not have: the traces of wrong encodings, and what nobody sees.
 //!
 //! Each trouble has a test and a repair, so that `doctor` counts what `clean` repairs. Bytes that are no UTF-8 at all
-//! cannot be repaired without knowing what they were; [`super::pairs`] finds those.
+//! cannot be repaired without knowing what they were; `pairs` finds those.
 
 use std::borrow::Cow;
 
