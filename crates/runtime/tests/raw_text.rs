@@ -289,8 +289,7 @@ fn a_period_that_the_model_puts_behind_a_piece_goes_away() {
 proptest! {
     #[test]
     fn a_model_that_copies_gives_back_any_line_however_short_its_sources_are(
-        // Small letters: capitals come back as capitals, which is not always what they were (ß, SS).
-        line in prop_oneof!["[a-zäöü0-9 ,;.!?日本😀-]{0,60}", "[a-d,;.!? ]{0,80}"],
+        line in prop_oneof!["\\PC{0,60}", "[a-dA-D,;.!? ]{0,80}"],
         max_source_tokens in 6usize..40,
         lines in prop::sample::select(vec![Lines::RawText, Lines::Whole]),
     ) {
@@ -299,7 +298,10 @@ proptest! {
         };
         let found = &copying(options).translate(&[&line])[0];
         prop_assert_eq!(found.truncated, None);
-        if !line.trim().is_empty() {
+        // CAPITALS come back as capitals, and not every letter is told apart then (ß, SS).
+        if line.chars().any(char::is_uppercase) {
+            prop_assert_eq!(found.text.to_uppercase(), line.to_uppercase());
+        } else if !line.trim().is_empty() {
             prop_assert_eq!(&found.text, &line);
         }
     }

@@ -62,10 +62,12 @@ impl Banks {
         for (number, bank) in filled.enumerate() {
             let outermost = number == 0 || number + 1 == count;
             for (place, candidate) in bank.candidates.drain(..).enumerate() {
-                let rank = match place < share {
-                    true if enough || outermost => 0,
-                    true => 1,
-                    false => 2,
+                let rank = if place >= share {
+                    2
+                } else if enough || outermost {
+                    0
+                } else {
+                    1
                 };
                 ranked.push((rank, candidate));
             }
