@@ -59,7 +59,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// The error and its causes, except those that the text before them quotes already.
-fn message(error: &anyhow::Error) -> String {
+pub fn message(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1) {
         let cause = cause.to_string();

@@ -64,6 +64,20 @@ pub enum TrainError {
         /// Batches in a step.
         batches: usize,
     },
+    /// Processes that do not belong together.
+    #[error(
+        "rank {rank} of {size} is not like rank 0:{}\nStart every rank with the same program, the same recipe and \
+         the same data.",
+        differences.iter().map(|one| format!("\n  {one}")).collect::<String>()
+    )]
+    UnlikeRanks {
+        /// The one that differs.
+        rank: usize,
+        /// How many there are.
+        size: usize,
+        /// One sentence per difference.
+        differences: Vec<String>,
+    },
     /// The run would go on in another precision than it was begun with.
     #[error("{}", other_precision(run, *before, *possible))]
     OtherPrecision {

@@ -39,6 +39,14 @@ pub use trainer::Session;
 
 /// Trains what the recipe describes in this one process, until its end, early stopping or a request to stop.
 pub fn train(session: Session<'_>, observer: &mut dyn events::Observer) -> Result<events::Outcome> {
-    use {distributed::SingleProcess, task::translation::Translation};
-    trainer::train::<Translation>(session, &SingleProcess, observer)
+    train_together(session, &distributed::SingleProcess, observer)
+}
+
+/// The same with other processes, each of which calls this.
+pub fn train_together(
+    session: Session<'_>,
+    processes: &dyn distributed::Communicator,
+    observer: &mut dyn events::Observer,
+) -> Result<events::Outcome> {
+    trainer::train::<task::translation::Translation>(session, processes, observer)
 }

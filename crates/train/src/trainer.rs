@@ -11,24 +11,33 @@ mod start;
 mod validation;
 
 use std::{
+    collections::HashSet,
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
     time::Instant,
 };
 
-use attentive_nn::{parameters, pass::Pass};
+use attentive_model::tensors::{Role, TensorSpec};
+use attentive_nn::{ops::handover::handing_over, parameters, pass::Pass};
 use burn::tensor::Device;
 
 use self::start::{Files, Ready, prepare};
 use crate::{
     Recipe, Result, TrainError,
     data::batches::Round,
-    distributed::{Communicator, all_reduce_gradients},
+    distributed::{
+        self, Communicator,
+        gradients::{self, GradientSums},
+        pace::Pace,
+        round::{Report, Votes},
+        shard,
+    },
     events::{EpochReport, Event, Observer, Outcome, StepReport},
     optim::{
         optimizer::{Step, accumulate, clip_scale, global_norm},
         schedule::Schedule,
     },
+    recipe::{Reduction, Sharding},
     run::{directory::Link, manifest::CheckpointKind, snapshot::Snapshot},
     task::{Epoch, Task},
 };
@@ -58,7 +67,17 @@ pub fn train<T: Task>(
     if processes > batches {
         return Err(TrainError::TooManyProcesses { processes, batches });
     }
-    let ready = prepare::<T>(&session, communicator, observer)?;
+    let mut ready = prepare::<T>(&session, communicator, observer)?;
+    let settings = &session.recipe.distributed;
+    let tensors = ready.task.tensors();
+    let mut sums = GradientSums::new(communicator, settings, &tensors, &session.device);
+    if let Some(sums) = &mut sums {
+        let snapshot = &mut ready.snapshot;
+        sums.resume(std::mem::take(&mut snapshot.gradients));
+        if settings.sharding() == Sharding::Optimizer {
+            shard::keep_own_moments(communicator, sums.buckets(), &mut snapshot.optimizer);
+        }
+    }
     let schedule =
         Schedule::new(&session.recipe.schedule, ready.task.d_model()).accumulating(batches);
     let now = Instant::now();
@@ -69,6 +88,15 @@ pub fn train<T: Task>(
         started: now,
         saved: now,
         window: now,
+        votes: Votes::default(),
+        pace: Pace::new(std::mem::take(&mut ready.hosts)),
+        seconds: 0.0,
+        early: if settings.overlap {
+            found_early(&tensors)
+        } else {
+            HashSet::new()
+        },
+        sums,
         session,
         communicator,
         schedule,
@@ -77,11 +105,33 @@ pub fn train<T: Task>(
     trainer.run(observer)
 }
 
+/// Parameters that only operations of ours read: those of embeddings Burn reads too, and their gradients are complete
+/// at the very end of the backward pass anyway.
+fn found_early(tensors: &[TensorSpec]) -> HashSet<String> {
+    let layers = tensors.iter().filter(|tensor| {
+        matches!(
+            tensor.role,
+            Role::Linear | Role::Norm | Role::Bias | Role::Projection
+        )
+    });
+    layers.map(|tensor| tensor.name.clone()).collect()
+}
+
 struct Trainer<'a, T: Task> {
     session: Session<'a>,
     communicator: &'a dyn Communicator,
     ready: Ready<T>,
     schedule: Schedule,
+    /// The gradients of all processes, if there are several.
+    sums: Option<GradientSums<'a>>,
+    /// Parameters whose gradients can be sent before the backward pass ends.
+    early: HashSet<String>,
+    /// What the processes agreed on in the last round.
+    votes: Votes,
+    /// How fast the processes are.
+    pace: Pace,
+    /// That this process took for the batch of the last round.
+    seconds: f64,
     /// Seconds trained before this process.
     before: f64,
     started: Instant,
@@ -102,8 +152,7 @@ impl<T: Task> Trainer<'_, T> {
             let epoch = first.take().filter(|_| number == 0);
             let epoch = epoch.unwrap_or_else(|| self.ready.task.epoch(number));
             while (self.ready.snapshot.state.batch as usize) < epoch.plan.len() {
-                let stop = self.session.stop.load(Ordering::Relaxed);
-                if self.communicator.any(stop) {
+                if self.votes().stop && self.can_stop() {
                     self.save(CheckpointKind::Interval, observer)?;
                     return Ok(Outcome::Interrupted);
                 }
@@ -125,11 +174,17 @@ impl<T: Task> Trainer<'_, T> {
     }
 
     fn limit_reached(&self) -> bool {
-        let minutes = self.session.recipe.training.max_minutes;
         let last = self.last_step();
         let over = last.is_some_and(|last| self.ready.snapshot.state.step >= last);
-        let late = minutes > 0.0 && self.seconds() >= minutes * 60.0;
-        self.communicator.any(over || late)
+        over || (self.votes().late && self.can_stop())
+    }
+
+    /// Whether the run can be continued from here as if it had never stopped. In the fast order, sums of gradients
+    /// depend on where they are put together, so a step is completed first.
+    fn can_stop(&self) -> bool {
+        let exact = self.session.recipe.distributed.reduction == Reduction::Exact;
+        let complete = self.ready.snapshot.state.micro_step == 0;
+        complete || exact || self.communicator.size() == 1
     }
 
     /// The step after which the run ends, whatever epoch it is in: its limit, or where its learning rate
@@ -149,72 +204,163 @@ impl<T: Task> Trainer<'_, T> {
         epoch: &Epoch<T::Examples>,
         observer: &mut dyn Observer,
     ) -> Result<()> {
-        let training = &self.session.recipe.training;
-        let Ready {
-            task,
-            snapshot,
-            precision,
-            ..
-        } = &mut self.ready;
-        let state = &mut snapshot.state;
+        let accumulate = self.session.recipe.training.accumulate;
+        let state = &self.ready.snapshot.state;
         let (rank, size) = (self.communicator.rank(), self.communicator.size());
-        let to_step = training.accumulate - state.micro_step as usize;
+        let to_step = accumulate - state.micro_step as usize;
         let round = Round::new(state.batch as usize, epoch.plan.len(), to_step, rank, size);
 
-        let mut objective = None;
-        let mut sums = [0.0; 3];
-        if let Some(own) = round.own {
-            let batch = task.batch(&epoch.examples, &epoch.plan[own]);
-            let pass = &mut Pass::training(training.seed, number << 32 | own as u64, *precision);
-            let loss = task.loss(&snapshot.model, &batch, number, pass);
-            let (value, targets) = (loss.clone().into_scalar::<f32>(), T::targets(&batch));
-            sums = [value.into(), targets as f64, epoch.plan[own].len() as f64];
-            objective = Some(loss);
+        let mut reports = self.compute(number, epoch, &round);
+        self.votes = (reports.iter().map(|report| report.votes)).fold(Votes::default(), Votes::or);
+        for (rank, report) in reports.iter().enumerate() {
+            self.pace.add(rank, report.targets, report.seconds);
         }
-        self.communicator.all_reduce_scalars(&mut sums);
-        let [loss, targets, examples] = sums;
+        reports.truncate(round.batches.len());
+        let state = &mut self.ready.snapshot.state;
         state.batch = round.batches.end as u64;
-        state.examples += examples as u64;
-        state.tokens += targets as u64;
-        let examples = &epoch.plan[round.batches.clone()];
-        if !loss.is_finite() {
-            return self.reject("the loss", loss, examples, observer);
+        for report in &reports {
+            state.examples += report.examples as u64;
+            state.tokens += report.targets as u64;
         }
-        if let Some(objective) = objective {
-            let gradients = parameters::gradients(&snapshot.model, objective.backward());
-            accumulate(&mut snapshot.gradients, gradients);
+        let examples = &epoch.plan[round.batches.clone()];
+        if let Some(bad) = reports.iter().find(|report| !report.loss.is_finite()) {
+            return self.reject("the loss", bad.loss, examples, observer);
         }
         state.micro_step += round.batches.len() as u64;
-        state.micro_tokens += targets as u64;
-        state.micro_loss += loss;
-        if state.micro_step < training.accumulate as u64 {
+        for report in &reports {
+            state.micro_tokens += report.targets as u64;
+            state.micro_loss += report.loss;
+        }
+        if state.micro_step < accumulate as u64 {
             return Ok(());
         }
-        self.reduce_gradients();
-        let Snapshot {
-            gradients, state, ..
-        } = &self.ready.snapshot;
-        let norm = global_norm(gradients) / state.micro_tokens as f64;
+        let norm = self.sum_gradients() / self.ready.snapshot.state.micro_tokens as f64;
         if !norm.is_finite() {
             return self.reject("a gradient", norm, examples, observer);
         }
         self.step(norm, observer)
     }
 
-    /// The sums of the gradients that all processes have accumulated, in each of them.
-    fn reduce_gradients(&mut self) {
-        // One process has nothing to copy to the host and back.
-        if self.communicator.size() == 1 {
-            return;
+    /// The forward and the backward pass of this process's batch, if it has one; its gradients are on their way to
+    /// the other processes meanwhile. What all processes report comes back.
+    fn compute(&mut self, number: u64, epoch: &Epoch<T::Examples>, round: &Round) -> Vec<Report> {
+        let votes = self.own_votes();
+        let Self {
+            session,
+            communicator,
+            ready,
+            sums,
+            early,
+            seconds,
+            ..
+        } = self;
+        let training = &session.recipe.training;
+        let Ready {
+            task,
+            snapshot,
+            precision,
+            ..
+        } = ready;
+        if let Some(sums) = sums {
+            let batches = round.batches.len();
+            let done = snapshot.state.micro_step as usize + batches;
+            sums.begin(gradients::Round {
+                batches,
+                ends_step: done == training.accumulate,
+            });
         }
-        let Ready { task, snapshot, .. } = &mut self.ready;
-        let gradients = &mut snapshot.gradients;
-        all_reduce_gradients(
-            self.communicator,
-            gradients,
-            &task.tensors(),
-            &self.session.device,
+        let mut report = Report {
+            seconds: *seconds,
+            votes,
+            ..Report::default()
+        };
+        *seconds = 0.0;
+        let Some(own) = round.own else {
+            let reports = distributed::round::report(*communicator, report);
+            if let Some(sums) = sums {
+                sums.end();
+            }
+            return reports.wait();
+        };
+        let batch = task.batch(&epoch.examples, &epoch.plan[own]);
+        let pass = &mut Pass::training(training.seed, number << 32 | own as u64, *precision);
+        let began = Instant::now();
+        let mut work = || {
+            let loss = task.loss(&snapshot.model, &batch, number, pass);
+            report.loss = loss.clone().into_scalar::<f32>().into();
+            report.targets = T::targets(&batch) as f64;
+            report.examples = epoch.plan[own].len() as f64;
+            let reports = distributed::round::report(*communicator, report);
+            let gradients = report.loss.is_finite().then(|| loss.backward());
+            (reports, gradients)
+        };
+        let reports = match sums {
+            None => {
+                let (reports, found) = work();
+                if let Some(found) = found {
+                    let gradients = parameters::gradients(&snapshot.model, found);
+                    accumulate(&mut snapshot.gradients, gradients);
+                }
+                reports
+            }
+            Some(sums) => {
+                let mut taken = HashSet::new();
+                let mut take = |name: &str, gradient| {
+                    sums.put(name, gradient);
+                    taken.insert(name.to_owned());
+                };
+                let wanted = |name: &str| early.contains(name);
+                let (reports, found) = handing_over(&snapshot.model, wanted, &mut take, &mut work);
+                if let Some(found) = found {
+                    for (name, gradient) in parameters::gradients(&snapshot.model, found) {
+                        if !taken.contains(&name) {
+                            sums.put(&name, gradient);
+                        }
+                    }
+                }
+                *seconds = began.elapsed().as_secs_f64();
+                sums.end();
+                reports
+            }
+        };
+        reports.wait()
+    }
+
+    /// The gradients of the step in the snapshot, summed over all processes, and their norm.
+    fn sum_gradients(&mut self) -> f64 {
+        let gradients = &mut self.ready.snapshot.gradients;
+        if let Some(sums) = &mut self.sums {
+            *gradients = sums.finish();
+        }
+        match self.session.recipe.distributed.sharding() {
+            Sharding::Optimizer if self.sums.is_some() => {
+                shard::global_norm(self.communicator, gradients)
+            }
+            _ => global_norm(gradients),
+        }
+    }
+
+    /// What this process would do; with several, all of them hear of it in the next round.
+    fn own_votes(&self) -> Votes {
+        let recipe = self.session.recipe;
+        let (limit, every) = (
+            recipe.training.max_minutes,
+            recipe.checkpoints.every_minutes,
         );
+        Votes {
+            stop: self.session.stop.load(Ordering::Relaxed),
+            late: limit > 0.0 && self.seconds() >= limit * 60.0,
+            save: every > 0.0 && self.saved.elapsed().as_secs_f64() >= every * 60.0,
+        }
+    }
+
+    /// What all processes have agreed on.
+    fn votes(&self) -> Votes {
+        if self.communicator.size() == 1 {
+            self.own_votes()
+        } else {
+            self.votes
+        }
     }
 
     /// One optimizer step over everything accumulated.
@@ -242,6 +388,13 @@ impl<T: Task> Trainer<'_, T> {
             precision: *precision,
         };
         *model = optimizer.step(model.clone(), std::mem::take(gradients), &update);
+        if let Some(sums) = &self.sums
+            && recipe.distributed.sharding() == Sharding::Optimizer
+        {
+            let device = &self.session.device;
+            *model =
+                shard::share_parameters(self.communicator, sums.buckets(), model.clone(), device);
+        }
         if let Some(ema) = ema {
             ema.update(model, step);
         }
@@ -261,7 +414,7 @@ impl<T: Task> Trainer<'_, T> {
         let due = |every: usize| every > 0 && step.is_multiple_of(every as u64);
         if due(recipe.validation.every_steps) {
             self.validate(CheckpointKind::Interval, observer)?;
-        } else if due(recipe.checkpoints.every_steps) || self.minutes_have_passed() {
+        } else if due(recipe.checkpoints.every_steps) || self.votes().save {
             self.save(CheckpointKind::Interval, observer)?;
         }
         Ok(())
@@ -302,16 +455,17 @@ impl<T: Task> Trainer<'_, T> {
             let newest = files.run.checkpoints()?.pop();
             unsaved = newest.is_none_or(|(newest, _)| newest != snapshot.state.position());
         }
-        if self.communicator.any(unsaved) {
+        if distributed::any(self.communicator, unsaved) {
             if task.validates() && snapshot.state.step > 0 {
                 self.validate(CheckpointKind::Interval, observer)?;
             } else {
                 self.save(CheckpointKind::Interval, observer)?;
             }
         }
+        self.complete_snapshot();
         self.keep_average(observer)?;
         // Whoever started the processes may end them all when the first one ends.
-        self.communicator.barrier();
+        distributed::barrier(self.communicator);
         Ok(if self.ready.snapshot.state.stopped_early {
             Outcome::StoppedEarly
         } else {
@@ -327,6 +481,9 @@ impl<T: Task> Trainer<'_, T> {
         batches: &[Vec<usize>],
         observer: &mut dyn Observer,
     ) -> Result<()> {
+        if let Some(sums) = &mut self.sums {
+            sums.clear();
+        }
         let snapshot = &mut self.ready.snapshot;
         snapshot.gradients.clear();
         let state = &mut snapshot.state;
@@ -358,19 +515,39 @@ impl<T: Task> Trainer<'_, T> {
         Ok(())
     }
 
-    /// Writes a checkpoint; gradients that wait for the rest of their accumulation are gathered in process 0
-    /// before.
+    /// Writes a checkpoint; what single processes have of it is gathered in process 0 before.
     fn save(&mut self, kind: CheckpointKind, observer: &mut dyn Observer) -> Result<()> {
-        if self.ready.snapshot.state.micro_step > 0 {
-            self.reduce_gradients();
-        }
+        self.complete_snapshot();
         if self.communicator.is_root() {
             self.write_checkpoint(kind, observer)?;
-        } else {
-            self.ready.snapshot.gradients.clear();
+        }
+        if let Some(sums) = &self.sums {
+            let snapshot = &mut self.ready.snapshot;
+            snapshot.gradients.clear();
+            if self.session.recipe.distributed.sharding() == Sharding::Optimizer {
+                let optimizer = &mut snapshot.optimizer;
+                shard::keep_own_moments(self.communicator, sums.buckets(), optimizer);
+            }
         }
         self.saved = Instant::now();
+        self.votes.save = false;
         Ok(())
+    }
+
+    /// Brings what only single processes have to process 0: gradients that wait for the rest of their accumulation,
+    /// moments of a sharded optimizer.
+    fn complete_snapshot(&mut self) {
+        let Some(sums) = &mut self.sums else {
+            return;
+        };
+        let snapshot = &mut self.ready.snapshot;
+        if snapshot.state.micro_step > 0 {
+            snapshot.gradients = sums.so_far();
+        }
+        if self.session.recipe.distributed.sharding() == Sharding::Optimizer {
+            let device = &self.session.device;
+            shard::gather_moments(self.communicator, &mut snapshot.optimizer, device);
+        }
     }
 
     /// The part of [`Trainer::save`] that process 0 does alone.
@@ -405,15 +582,12 @@ impl<T: Task> Trainer<'_, T> {
         (state.window_loss, state.window_tokens) = (0.0, 0);
         state.train_loss = Some(report.loss);
         (self.window, self.window_before) = (Instant::now(), 0);
+        for slow in self.pace.look() {
+            observer.event(&Event::Warning(slow));
+        }
         self.log("step", &report)?;
         observer.event(&Event::Logged(report));
         Ok(())
-    }
-
-    fn minutes_have_passed(&self) -> bool {
-        let minutes = self.session.recipe.checkpoints.every_minutes;
-        let passed = minutes > 0.0 && self.saved.elapsed().as_secs_f64() >= minutes * 60.0;
-        self.communicator.any(passed)
     }
 
     /// Seconds of training over all continuations.

@@ -20,6 +20,7 @@ use crate::exit::Ending;
 use crate::model::{self, Choice};
 use crate::network::LoadedModel;
 use crate::output::Output;
+use crate::ranks::Ranks;
 use crate::terminal::{Colors, Look, Terminal};
 
 /// Arguments of `demo`.
@@ -63,7 +64,16 @@ pub fn run(args: DemoArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let out = args.out.as_deref().unwrap_or(temporary.path());
 
     terminal.note("A Transformer learns to write lines of letters backwards, from examples alone.");
-    if train(&recipe, out, &args.device.device, Follower::None, terminal)? == Outcome::Interrupted {
+    let device = &args.device.device;
+    let outcome = train(
+        &recipe,
+        out,
+        device,
+        Follower::None,
+        &Ranks::alone(),
+        terminal,
+    )?;
+    if outcome == Outcome::Interrupted {
         let advice = match args.out {
             Some(_) => "stopped; the same command goes on from here",
             None => "stopped; nothing was kept, as there was no --out",

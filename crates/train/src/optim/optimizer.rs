@@ -71,6 +71,19 @@ impl Optimizer {
         &self.moments
     }
 
+    /// Adds moments, of parameters that it has none of.
+    pub fn add_moments(&mut self, mut moments: BTreeMap<String, Tensor<1>>) {
+        self.moments.append(&mut moments);
+    }
+
+    /// Forgets the moments of all other parameters.
+    pub fn retain_moments(&mut self, keep: impl Fn(&str) -> bool) {
+        self.moments.retain(|name, _| {
+            let parameter = name.split_once('.').map_or("", |(_, parameter)| parameter);
+            keep(parameter)
+        });
+    }
+
     /// The model after one step.
     pub fn step<M: Module>(&mut self, model: M, mut gradients: Gradients, step: &Step) -> M {
         let settings = &self.settings;

@@ -8,7 +8,7 @@ use toml::{Table, Value};
 use super::Recipe;
 
 /// The keys that may differ when a run is continued; one that ends in a dot stands for its section.
-pub const FREE_ON_RESUME: [&str; 10] = [
+pub const FREE_ON_RESUME: [&str; 12] = [
     // When to stop.
     "training.epochs",
     "training.max_steps",
@@ -22,6 +22,9 @@ pub const FREE_ON_RESUME: [&str; 10] = [
     "data.dir",
     // What it comes to on this machine is compared.
     "training.precision",
+    // Where the state is kept, and when gradients travel, changes nothing in them.
+    "distributed.shard_optimizer",
+    "distributed.overlap",
     // Only a name for values that are compared one by one.
     "model.preset",
 ];

@@ -9,9 +9,9 @@ use attentive_text::tokenizer::TokenizerOptions;
 
 use super::Model;
 use super::sections::{
-    BestBy, Checkpoints, Data, LossKind, Optimizer, OptimizerKind, PrecisionChoice, ScheduleKind,
-    ScheduleSection, ScheduleUnit, Synthetic, SyntheticTask, TokenizerSection, Training,
-    Validation,
+    BestBy, Checkpoints, Data, Distributed, LossKind, Optimizer, OptimizerKind, PrecisionChoice,
+    Reduction, ScheduleKind, ScheduleSection, ScheduleUnit, Synthetic, SyntheticTask,
+    TokenizerSection, Training, Validation, Wire,
 };
 
 impl Default for Data {
@@ -127,6 +127,17 @@ impl Default for Validation {
             samples: 3,
             patience: 0,
             best_by: BestBy::Bleu,
+        }
+    }
+}
+
+impl Default for Distributed {
+    fn default() -> Self {
+        Distributed {
+            reduction: Reduction::Fast,
+            wire: Wire::F32,
+            shard_optimizer: false,
+            overlap: true,
         }
     }
 }

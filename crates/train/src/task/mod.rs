@@ -18,6 +18,7 @@ use burn::{
 use crate::{
     Recipe, Result,
     data::fingerprint::CorpusFingerprint,
+    distributed::Communicator,
     events::{Observer, Sample},
 };
 
@@ -85,8 +86,9 @@ pub trait Task: Sized {
     /// Whether there is data to validate on.
     fn validates(&self) -> bool;
 
-    /// How good the model is on the validation data.
-    fn validate(&self, model: &Self::Model) -> Result<Scores>;
+    /// How good the model is on the validation data. Each process looks at its share, and all get the same scores:
+    /// those of one that looks at everything.
+    fn validate(&self, model: &Self::Model, processes: &dyn Communicator) -> Result<Scores>;
 
     /// Reads the model of a model directory.
     fn load_model(&self, dir: &Path, device: &Device) -> Result<Self::Model>;

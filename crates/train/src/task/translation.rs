@@ -26,6 +26,7 @@ use crate::{
         corpus::{Corpus, CorpusText, Pair},
         fingerprint::CorpusFingerprint,
     },
+    distributed::Communicator,
     evaluation,
     events::{Event, Observer},
     recipe::{BestBy, LossKind, Training},
@@ -136,10 +137,10 @@ impl Task for Translation {
         !self.corpus.val.is_empty()
     }
 
-    fn validate(&self, model: &Transformer) -> Result<Scores> {
+    fn validate(&self, model: &Transformer, processes: &dyn Communicator) -> Result<Scores> {
         let Self { recipe, corpus, .. } = self;
         let (loss, entropy, tokens) =
-            evaluation::sums(model, &corpus.val, smoothing(&recipe.training));
+            evaluation::sums(model, &corpus.val, smoothing(&recipe.training), processes);
         let tokens = tokens.max(1) as f64;
         let validation = &recipe.validation;
         let wanted = match (validation.bleu, validation.bleu_sentences) {
@@ -156,6 +157,7 @@ impl Task for Translation {
             &corpus.val_tgt[..lines],
             validation.beam,
             validation.samples,
+            processes,
         )?;
         let loss = loss / tokens;
         let mut metrics = vec![("perplexity", (entropy / tokens).exp())];
