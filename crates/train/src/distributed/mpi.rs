@@ -6,18 +6,16 @@
 
 use std::{
     os::raw::c_int,
+    ptr::null_mut,
     sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel},
     thread::JoinHandle,
     time::{Duration, Instant},
 };
 
-use mpi::{
-    Threading,
-    ffi::{
-        MPI_Abort, MPI_Irecv, MPI_Isend, MPI_Request, MPI_Testall, RSMPI_COMM_WORLD,
-        RSMPI_REQUEST_NULL, RSMPI_STATUSES_IGNORE, RSMPI_UINT8_T,
-    },
-    traits::Communicator as _,
+use mpi_sys::{
+    MPI_Abort, MPI_Comm_rank, MPI_Comm_size, MPI_Finalize, MPI_Get_processor_name, MPI_Init_thread,
+    MPI_Irecv, MPI_Isend, MPI_Request, MPI_Testall, RSMPI_COMM_WORLD, RSMPI_MAX_PROCESSOR_NAME,
+    RSMPI_REQUEST_NULL, RSMPI_STATUSES_IGNORE, RSMPI_THREAD_FUNNELED, RSMPI_UINT8_T,
 };
 
 use super::{Communicator, Exchange, Outgoing, Tag};
@@ -58,15 +56,16 @@ impl Mpi {
         let (jobs, receiver) = channel();
         let (sender, place) = channel();
         let thread = std::thread::spawn(move || {
-            let Some((universe, _)) = mpi::initialize_with_threading(Threading::Funneled) else {
+            let Some(place) = initialize() else {
                 return;
             };
-            let world = universe.world();
-            let host =
-                mpi::environment::processor_name().unwrap_or_else(|_| "a machine".to_owned());
-            let place = (world.rank() as usize, world.size() as usize, host);
+            let rank = place.0;
             if sender.send(place).is_ok() {
-                serve(&receiver);
+                serve(&receiver, rank);
+            }
+            // SAFETY: this thread has initialized MPI, and nothing is going on any more.
+            unsafe {
+                MPI_Finalize();
             }
         });
         let (rank, size, host) = place.recv().ok()?;
@@ -156,6 +155,29 @@ impl Exchange for Arriving {
     }
 }
 
+/// Joins the others: the rank of this process, how many there are, the name of this machine.
+fn initialize() -> Option<(usize, usize, String)> {
+    let (mut provided, mut rank, mut size, mut length) = (0, 0, 0, 0);
+    // SAFETY: MPI takes no arguments of the program but by null pointers, fills the numbers, and writes at most so many
+    // letters as it says.
+    let name = unsafe {
+        if MPI_Init_thread(null_mut(), null_mut(), RSMPI_THREAD_FUNNELED, &mut provided) != 0 {
+            return None;
+        }
+        let mut name = vec![0; RSMPI_MAX_PROCESSOR_NAME as usize + 1];
+        MPI_Comm_rank(RSMPI_COMM_WORLD, &mut rank);
+        MPI_Comm_size(RSMPI_COMM_WORLD, &mut size);
+        MPI_Get_processor_name(name.as_mut_ptr(), &mut length);
+        name
+    };
+    let name = name
+        .iter()
+        .take(length as usize)
+        .map(|letter| *letter as u8);
+    let name = String::from_utf8_lossy(&name.collect::<Vec<u8>>()).into_owned();
+    Some((rank as usize, size as usize, name))
+}
+
 /// An exchange that is going on: MPI reads and writes these buffers.
 struct Going {
     requests: Vec<MPI_Request>,
@@ -165,7 +187,7 @@ struct Going {
 }
 
 /// Does what it is asked for until the end.
-fn serve(jobs: &Receiver<Job>) {
+fn serve(jobs: &Receiver<Job>, rank: usize) {
     let mut going: Vec<Going> = Vec::new();
     let mut last = Instant::now();
     loop {
@@ -186,7 +208,7 @@ fn serve(jobs: &Receiver<Job>) {
                 incoming,
                 reply,
             }) => {
-                going.push(post(tag, outgoing, incoming, reply));
+                going.push(post(rank, tag, outgoing, incoming, reply));
                 last = Instant::now();
             }
             // SAFETY: MPI was initialized by this thread.
@@ -208,7 +230,13 @@ fn serve(jobs: &Receiver<Job>) {
 }
 
 /// Hands the messages of an exchange to MPI.
-fn post(tag: Tag, outgoing: Outgoing, incoming: Vec<usize>, reply: Sender<Vec<Vec<u8>>>) -> Going {
+fn post(
+    rank: usize,
+    tag: Tag,
+    outgoing: Outgoing,
+    incoming: Vec<usize>,
+    reply: Sender<Vec<Vec<u8>>>,
+) -> Going {
     let mut requests = Vec::new();
     let mut incoming: Vec<Vec<u8>> = incoming.into_iter().map(|length| vec![0; length]).collect();
     for (from, bytes) in incoming.iter_mut().enumerate() {
@@ -232,7 +260,7 @@ fn post(tag: Tag, outgoing: Outgoing, incoming: Vec<usize>, reply: Sender<Vec<Ve
     }
     for to in 0..incoming.len() {
         // Nobody expects anything of itself.
-        if to as c_int == own_rank() {
+        if to == rank {
             continue;
         }
         for piece in outgoing.to(to).chunks(LONGEST_MESSAGE) {
@@ -258,15 +286,6 @@ fn post(tag: Tag, outgoing: Outgoing, incoming: Vec<usize>, reply: Sender<Vec<Ve
         incoming,
         reply,
     }
-}
-
-fn own_rank() -> c_int {
-    let mut rank = 0;
-    // SAFETY: this is the thread that initialized MPI.
-    unsafe {
-        mpi::ffi::MPI_Comm_rank(RSMPI_COMM_WORLD, &mut rank);
-    }
-    rank
 }
 
 fn request(begin: impl FnOnce(*mut MPI_Request)) -> MPI_Request {

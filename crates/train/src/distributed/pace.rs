@@ -26,6 +26,13 @@ impl Pace {
         }
     }
 
+    /// How many ranks on which machines, in words.
+    pub fn ranks(&self) -> String {
+        let mut hosts = self.hosts.clone();
+        hosts.dedup();
+        format!("{} on {}", self.hosts.len(), hosts.join(", "))
+    }
+
     /// A rank has computed a batch of so many targets.
     pub fn add(&mut self, rank: usize, targets: f64, seconds: f64) {
         self.seconds[rank] += seconds;
