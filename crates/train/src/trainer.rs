@@ -4,40 +4,32 @@
 //! gradient clipping -> optimizer step -> (validation, checkpoint) -> next batch. The loop's whole state is
 //! a [`Snapshot`]; what it does next depends on nothing else, so a run that was stopped anywhere
 //! continues bit by bit. Several processes share the batches of a step ([`crate::distributed`]); one
-//! alone is the same loop. Neighbors: `start` opens or resumes the run, `validation` finds the best model.
+//! alone is the same loop. Neighbors: `start` opens or resumes the run, `processes` shares the batches with other processes,
+//! `validation` finds the best model.
 
+mod processes;
 mod reports;
 mod start;
 mod validation;
 
-use std::{
-    collections::HashSet,
-    path::Path,
-    sync::atomic::{AtomicBool, Ordering},
-    time::Instant,
-};
+use std::{collections::HashSet, path::Path, sync::atomic::AtomicBool, time::Instant};
 
-use attentive_model::tensors::{Role, TensorSpec};
-use attentive_nn::{ops::handover::handing_over, parameters, pass::Pass};
 use burn::tensor::Device;
 
-use self::start::{Files, Ready, prepare};
+use self::{
+    processes::found_early,
+    start::{Files, Ready, prepare},
+};
 use crate::{
     Recipe, Result, TrainError,
     data::batches::Round,
-    distributed::{
-        self, Communicator,
-        gradients::{self, GradientSums},
-        pace::Pace,
-        round::{Report, Votes},
-        shard,
-    },
+    distributed::{self, Communicator, gradients::GradientSums, pace::Pace, round::Votes, shard},
     events::{EpochReport, Event, Observer, Outcome, StepReport},
     optim::{
-        optimizer::{Step, accumulate, clip_scale, global_norm},
+        optimizer::{Step, clip_scale},
         schedule::Schedule,
     },
-    recipe::{Reduction, Sharding},
+    recipe::Sharding,
     run::{directory::Link, manifest::CheckpointKind, snapshot::Snapshot},
     task::{Epoch, Task},
 };
@@ -105,18 +97,6 @@ pub fn train<T: Task>(
     trainer.run(observer)
 }
 
-/// Parameters that only operations of ours read: those of embeddings Burn reads too, and their gradients are complete
-/// at the very end of the backward pass anyway.
-fn found_early(tensors: &[TensorSpec]) -> HashSet<String> {
-    let layers = tensors.iter().filter(|tensor| {
-        matches!(
-            tensor.role,
-            Role::Linear | Role::Norm | Role::Bias | Role::Projection
-        )
-    });
-    layers.map(|tensor| tensor.name.clone()).collect()
-}
-
 struct Trainer<'a, T: Task> {
     session: Session<'a>,
     communicator: &'a dyn Communicator,
@@ -179,14 +159,6 @@ impl<T: Task> Trainer<'_, T> {
         over || (self.votes().late && self.can_stop())
     }
 
-    /// Whether the run can be continued from here as if it had never stopped. In the fast order, sums of gradients
-    /// depend on where they are put together, so a step is completed first.
-    fn can_stop(&self) -> bool {
-        let exact = self.session.recipe.distributed.reduction == Reduction::Exact;
-        let complete = self.ready.snapshot.state.micro_step == 0;
-        complete || exact || self.communicator.size() == 1
-    }
-
     /// The step after which the run ends, whatever epoch it is in: its limit, or where its learning rate
     /// comes to nothing.
     fn last_step(&self) -> Option<u64> {
@@ -239,128 +211,6 @@ impl<T: Task> Trainer<'_, T> {
             return self.reject("a gradient", norm, examples, observer);
         }
         self.step(norm, observer)
-    }
-
-    /// The forward and the backward pass of this process's batch, if it has one; its gradients are on their way to
-    /// the other processes meanwhile. What all processes report comes back.
-    fn compute(&mut self, number: u64, epoch: &Epoch<T::Examples>, round: &Round) -> Vec<Report> {
-        let votes = self.own_votes();
-        let Self {
-            session,
-            communicator,
-            ready,
-            sums,
-            early,
-            seconds,
-            ..
-        } = self;
-        let training = &session.recipe.training;
-        let Ready {
-            task,
-            snapshot,
-            precision,
-            ..
-        } = ready;
-        if let Some(sums) = sums {
-            let batches = round.batches.len();
-            let done = snapshot.state.micro_step as usize + batches;
-            sums.begin(gradients::Round {
-                batches,
-                ends_step: done == training.accumulate,
-            });
-        }
-        let mut report = Report {
-            seconds: *seconds,
-            votes,
-            ..Report::default()
-        };
-        *seconds = 0.0;
-        let Some(own) = round.own else {
-            let reports = distributed::round::report(*communicator, report);
-            if let Some(sums) = sums {
-                sums.end();
-            }
-            return reports.wait();
-        };
-        let batch = task.batch(&epoch.examples, &epoch.plan[own]);
-        let pass = &mut Pass::training(training.seed, number << 32 | own as u64, *precision);
-        let began = Instant::now();
-        let mut work = || {
-            let loss = task.loss(&snapshot.model, &batch, number, pass);
-            report.loss = loss.clone().into_scalar::<f32>().into();
-            report.targets = T::targets(&batch) as f64;
-            report.examples = epoch.plan[own].len() as f64;
-            let reports = distributed::round::report(*communicator, report);
-            let gradients = report.loss.is_finite().then(|| loss.backward());
-            (reports, gradients)
-        };
-        let reports = match sums {
-            None => {
-                let (reports, found) = work();
-                if let Some(found) = found {
-                    let gradients = parameters::gradients(&snapshot.model, found);
-                    accumulate(&mut snapshot.gradients, gradients);
-                }
-                reports
-            }
-            Some(sums) => {
-                let mut taken = HashSet::new();
-                let mut take = |name: &str, gradient| {
-                    sums.put(name, gradient);
-                    taken.insert(name.to_owned());
-                };
-                let wanted = |name: &str| early.contains(name);
-                let (reports, found) = handing_over(&snapshot.model, wanted, &mut take, &mut work);
-                if let Some(found) = found {
-                    for (name, gradient) in parameters::gradients(&snapshot.model, found) {
-                        if !taken.contains(&name) {
-                            sums.put(&name, gradient);
-                        }
-                    }
-                }
-                *seconds = began.elapsed().as_secs_f64();
-                sums.end();
-                reports
-            }
-        };
-        reports.wait()
-    }
-
-    /// The gradients of the step in the snapshot, summed over all processes, and their norm.
-    fn sum_gradients(&mut self) -> f64 {
-        let gradients = &mut self.ready.snapshot.gradients;
-        if let Some(sums) = &mut self.sums {
-            *gradients = sums.finish();
-        }
-        match self.session.recipe.distributed.sharding() {
-            Sharding::Optimizer if self.sums.is_some() => {
-                shard::global_norm(self.communicator, gradients)
-            }
-            _ => global_norm(gradients),
-        }
-    }
-
-    /// What this process would do; with several, all of them hear of it in the next round.
-    fn own_votes(&self) -> Votes {
-        let recipe = self.session.recipe;
-        let (limit, every) = (
-            recipe.training.max_minutes,
-            recipe.checkpoints.every_minutes,
-        );
-        Votes {
-            stop: self.session.stop.load(Ordering::Relaxed),
-            late: limit > 0.0 && self.seconds() >= limit * 60.0,
-            save: every > 0.0 && self.saved.elapsed().as_secs_f64() >= every * 60.0,
-        }
-    }
-
-    /// What all processes have agreed on.
-    fn votes(&self) -> Votes {
-        if self.communicator.size() == 1 {
-            self.own_votes()
-        } else {
-            self.votes
-        }
     }
 
     /// One optimizer step over everything accumulated.
@@ -532,22 +382,6 @@ impl<T: Task> Trainer<'_, T> {
         self.saved = Instant::now();
         self.votes.save = false;
         Ok(())
-    }
-
-    /// Brings what only single processes have to process 0: gradients that wait for the rest of their accumulation,
-    /// moments of a sharded optimizer.
-    fn complete_snapshot(&mut self) {
-        let Some(sums) = &mut self.sums else {
-            return;
-        };
-        let snapshot = &mut self.ready.snapshot;
-        if snapshot.state.micro_step > 0 {
-            snapshot.gradients = sums.so_far();
-        }
-        if self.session.recipe.distributed.sharding() == Sharding::Optimizer {
-            let device = &self.session.device;
-            shard::gather_moments(self.communicator, &mut snapshot.optimizer, device);
-        }
     }
 
     /// The part of [`Trainer::save`] that process 0 does alone.
