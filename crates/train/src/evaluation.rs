@@ -120,7 +120,7 @@ pub fn sums(
 
 /// What `work` makes of all items, in their order: each process works on every so manyth of them and gets the
 /// results of the others.
-fn share<I, O: Serialize + DeserializeOwned>(
+pub fn share<I, O: Serialize + DeserializeOwned>(
     items: &[I],
     processes: &dyn Communicator,
     work: impl Fn(&I) -> O,

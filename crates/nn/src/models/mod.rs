@@ -1,3 +1,7 @@
-//! Model families. The Transformer of the paper is the first.
+//! Model families: [`transformer`] is the encoder-decoder of the paper, [`gpt`] its decoder alone as a language model.
+//!
+//! [`weights`] reads the weights file of a model directory, for all of them.
 
+pub mod gpt;
 pub mod transformer;
+pub mod weights;

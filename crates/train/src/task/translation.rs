@@ -6,7 +6,7 @@
 use std::{path::Path, sync::Arc};
 
 use attentive_model::{
-    config::{ModelConfig, TransformerConfig},
+    config::{ModelConfig as _, TransformerConfig},
     directory::{ModelDir, Tokenizers},
     tensors::TensorSpec,
 };
@@ -20,7 +20,7 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use super::{Epoch, Scores, Task};
 use crate::{
-    Recipe, Result, TrainError,
+    Recipe, Result,
     data::{
         batches::{Batch, Budget, padding_share, plan},
         corpus::{Corpus, CorpusText, Pair},
@@ -223,40 +223,17 @@ fn first_model(
     observer.event(&Event::Preparing("reading the model to start from"));
     let given = ModelDir::open(folder)?;
     let config = model_config(recipe, &given.tokenizers)?;
-    let differences = size_differences(&given.config, &config);
-    if !differences.is_empty() {
-        return Err(TrainError::OtherModel {
-            model: given.path,
-            differences,
-        });
-    }
+    super::refuse_other_sizes(&given.path, &given.config, &config)?;
     let model = Transformer::load(&config, &ModelDir::weights_path(&given.path), device)?;
     Ok((given.tokenizers, config, model))
 }
 
-/// What the recipe's `[model]` says otherwise than the model to start from; dropout has no weights.
-fn size_differences(given: &TransformerConfig, asked: &TransformerConfig) -> Vec<String> {
-    let keys = |config: &TransformerConfig| match serde_json::to_value(config) {
-        Ok(serde_json::Value::Object(keys)) => keys,
-        _ => unreachable!("a configuration is an object of plain values"),
-    };
-    let asked = keys(asked);
-    keys(given)
-        .into_iter()
-        .filter(|(key, value)| key != "dropout" && asked.get(key) != Some(value))
-        .map(|(key, value)| {
-            let asked = asked.get(&key).unwrap_or(&serde_json::Value::Null);
-            format!("`model.{key}`: {value} in the model, {asked} in the recipe")
-        })
-        .collect()
-}
-
 fn model_config(recipe: &Recipe, tokenizers: &Tokenizers) -> Result<TransformerConfig> {
-    let config = recipe.model_config(tokenizers.src.vocab_size(), tokenizers.tgt.vocab_size());
-    config
-        .check()
-        .map_err(|problems| TrainError::Architecture { problems })?;
-    Ok(config)
+    super::model_config(
+        recipe,
+        tokenizers.src.vocab_size(),
+        tokenizers.tgt.vocab_size(),
+    )
 }
 
 /// The label smoothing that a recipe asks for; plain cross-entropy has none.
