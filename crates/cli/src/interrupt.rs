@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM while training: the first asks it to save and stop, the second ends at once.
+//! Ctrl-C and SIGTERM while training or preparing: the first asks it to save and stop, the second ends at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,8 +9,8 @@ use signal_hook::iterator::Signals;
 
 use crate::terminal::{Terminal, Verbosity};
 
-/// Starts to listen; the flag is raised when training should stop.
-pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
+/// Starts to listen; the flag is raised when the work should stop, and the user is told what happens then.
+pub fn stop_flag(then: &'static str) -> anyhow::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     let raised = Arc::clone(&flag);
     let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot listen for Ctrl-C")?;
@@ -21,8 +21,7 @@ pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
             if raised.swap(true, Ordering::SeqCst) {
                 signal_hook::low_level::exit(128 + signal);
             }
-            Terminal::new(Verbosity::Normal)
-                .note("\nstopping: saving a checkpoint first (once more to stop at once, unsaved)");
+            Terminal::new(Verbosity::Normal).note(format_args!("\nstopping: {then}"));
         }
     });
     Ok(flag)

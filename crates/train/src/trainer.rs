@@ -95,13 +95,13 @@ struct Trainer<'a, T: Task> {
 
 impl<T: Task> Trainer<'_, T> {
     fn run(&mut self, observer: &mut dyn Observer) -> Result<Outcome> {
-        let first = self.ready.task.epoch(0);
+        let first = self.ready.task.epoch(0)?;
         observer.event(&Event::Started(self.introduction(&first)));
         let mut first = Some(first);
         while let Some(number) = self.next_epoch() {
             let epoch = first.take().filter(|_| number == 0);
-            let epoch = epoch.unwrap_or_else(|| self.ready.task.epoch(number));
-            while (self.ready.snapshot.state.batch as usize) < epoch.plan.len() {
+            let epoch = epoch.map_or_else(|| self.ready.task.epoch(number), Ok)?;
+            while (self.ready.snapshot.state.batch as usize) < epoch.plan.batches() {
                 let stop = self.session.stop.load(Ordering::Relaxed);
                 if self.communicator.any(stop) {
                     self.save(CheckpointKind::Interval, observer)?;
@@ -159,16 +159,18 @@ impl<T: Task> Trainer<'_, T> {
         let state = &mut snapshot.state;
         let (rank, size) = (self.communicator.rank(), self.communicator.size());
         let to_step = training.accumulate - state.micro_step as usize;
-        let round = Round::new(state.batch as usize, epoch.plan.len(), to_step, rank, size);
+        let in_epoch = epoch.plan.batches();
+        let round = Round::new(state.batch as usize, in_epoch, to_step, rank, size);
 
         let mut objective = None;
         let mut sums = [0.0; 3];
         if let Some(own) = round.own {
-            let batch = task.batch(&epoch.examples, &epoch.plan[own]);
+            let indices = epoch.plan.batch(own)?;
+            let batch = task.batch(&epoch.examples, &indices)?;
             let pass = &mut Pass::training(training.seed, number << 32 | own as u64, *precision);
             let loss = task.loss(&snapshot.model, &batch, number, pass);
             let (value, targets) = (loss.clone().into_scalar::<f32>(), T::targets(&batch));
-            sums = [value.into(), targets as f64, epoch.plan[own].len() as f64];
+            sums = [value.into(), targets as f64, indices.len() as f64];
             objective = Some(loss);
         }
         self.communicator.all_reduce_scalars(&mut sums);
@@ -176,9 +178,12 @@ impl<T: Task> Trainer<'_, T> {
         state.batch = round.batches.end as u64;
         state.examples += examples as u64;
         state.tokens += targets as u64;
-        let examples = &epoch.plan[round.batches.clone()];
+        let examples = || -> Result<Vec<_>> {
+            let batches = round.batches.clone();
+            batches.map(|index| epoch.plan.batch(index)).collect()
+        };
         if !loss.is_finite() {
-            return self.reject("the loss", loss, examples, observer);
+            return self.reject("the loss", loss, &examples()?, observer);
         }
         if let Some(objective) = objective {
             let gradients = parameters::gradients(&snapshot.model, objective.backward());
@@ -196,7 +201,7 @@ impl<T: Task> Trainer<'_, T> {
         } = &self.ready.snapshot;
         let norm = global_norm(gradients) / state.micro_tokens as f64;
         if !norm.is_finite() {
-            return self.reject("a gradient", norm, examples, observer);
+            return self.reject("a gradient", norm, &examples()?, observer);
         }
         self.step(norm, observer)
     }

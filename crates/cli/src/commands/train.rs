@@ -92,7 +92,8 @@ pub fn train(
     follower: Follower,
     terminal: &Terminal,
 ) -> anyhow::Result<Outcome> {
-    let stop = interrupt::stop_flag()?;
+    let stop =
+        interrupt::stop_flag("saving a checkpoint first (once more to stop at once, unsaved)")?;
     let session = Session {
         recipe,
         out,
@@ -162,7 +163,7 @@ fn suggestion(path: &Path, folder: &Path) -> String {
 }
 
 /// The command line of this process, to be typed again.
-fn this_command() -> String {
+pub fn this_command() -> String {
     let words: Vec<String> = std::env::args().map(|word| quoted(&word)).collect();
     words.join(" ")
 }

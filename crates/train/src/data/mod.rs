@@ -2,7 +2,7 @@
 //!
 //! [`corpus`] reads and encodes sentence pairs ([`synthetic`] makes them up, [`fingerprint`] tells one
 //! corpus from another, [`held_out`] keeps test sets out, [`mixture`] draws lines by the weights of their files,
-//! [`augmentation`] gives lines other forms); [`batches`] puts pairs of similar length together, shuffled by
+//! [`augmentation`] gives lines other forms); [`prepared`] streams what is too large for memory from files; [`batches`] puts pairs of similar length together, shuffled by
 //! [`random`].
 
 pub mod augmentation;
@@ -11,5 +11,6 @@ pub mod corpus;
 pub mod fingerprint;
 pub mod held_out;
 pub mod mixture;
+pub mod prepared;
 pub mod random;
 pub mod synthetic;
