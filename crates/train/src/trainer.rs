@@ -145,13 +145,13 @@ struct Trainer<'a, T: Task> {
 
 impl<T: Task> Trainer<'_, T> {
     fn run(&mut self, observer: &mut dyn Observer) -> Result<Outcome> {
-        let first = self.ready.task.epoch(0);
+        let first = self.ready.task.epoch(0)?;
         observer.event(&Event::Started(self.introduction(&first)));
         let mut first = Some(first);
         while let Some(number) = self.next_epoch() {
             let epoch = first.take().filter(|_| number == 0);
-            let epoch = epoch.unwrap_or_else(|| self.ready.task.epoch(number));
-            while (self.ready.snapshot.state.batch as usize) < epoch.plan.len() {
+            let epoch = epoch.map_or_else(|| self.ready.task.epoch(number), Ok)?;
+            while (self.ready.snapshot.state.batch as usize) < epoch.plan.batches() {
                 if self.votes().stop && self.can_stop() {
                     self.save(CheckpointKind::Interval, observer)?;
                     return Ok(Outcome::Interrupted);
@@ -208,9 +208,10 @@ impl<T: Task> Trainer<'_, T> {
         let state = &self.ready.snapshot.state;
         let (rank, size) = (self.communicator.rank(), self.communicator.size());
         let to_step = accumulate - state.micro_step as usize;
-        let round = Round::new(state.batch as usize, epoch.plan.len(), to_step, rank, size);
+        let in_epoch = epoch.plan.batches();
+        let round = Round::new(state.batch as usize, in_epoch, to_step, rank, size);
 
-        let mut reports = self.compute(number, epoch, &round);
+        let mut reports = self.compute(number, epoch, &round)?;
         self.votes = (reports.iter().map(|report| report.votes)).fold(Votes::default(), Votes::or);
         for (rank, report) in reports.iter().enumerate() {
             self.pace.add(rank, report.targets, report.seconds);
@@ -222,9 +223,12 @@ impl<T: Task> Trainer<'_, T> {
             state.examples += report.examples as u64;
             state.tokens += report.targets as u64;
         }
-        let examples = &epoch.plan[round.batches.clone()];
+        let examples = || -> Result<Vec<_>> {
+            let batches = round.batches.clone();
+            batches.map(|index| epoch.plan.batch(index)).collect()
+        };
         if let Some(bad) = reports.iter().find(|report| !report.loss.is_finite()) {
-            return self.reject("the loss", bad.loss, examples, observer);
+            return self.reject("the loss", bad.loss, &examples()?, observer);
         }
         state.micro_step += round.batches.len() as u64;
         for report in &reports {
@@ -236,14 +240,19 @@ impl<T: Task> Trainer<'_, T> {
         }
         let norm = self.sum_gradients() / self.ready.snapshot.state.micro_tokens as f64;
         if !norm.is_finite() {
-            return self.reject("a gradient", norm, examples, observer);
+            return self.reject("a gradient", norm, &examples()?, observer);
         }
         self.step(norm, observer)
     }
 
     /// The forward and the backward pass of this process's batch, if it has one; its gradients are on their way to
     /// the other processes meanwhile. What all processes report comes back.
-    fn compute(&mut self, number: u64, epoch: &Epoch<T::Examples>, round: &Round) -> Vec<Report> {
+    fn compute(
+        &mut self,
+        number: u64,
+        epoch: &Epoch<T::Examples>,
+        round: &Round,
+    ) -> Result<Vec<Report>> {
         let votes = self.own_votes();
         let Self {
             session,
@@ -280,16 +289,17 @@ impl<T: Task> Trainer<'_, T> {
             if let Some(sums) = sums {
                 sums.end();
             }
-            return reports.wait();
+            return Ok(reports.wait());
         };
-        let batch = task.batch(&epoch.examples, &epoch.plan[own]);
+        let indices = epoch.plan.batch(own)?;
+        let batch = task.batch(&epoch.examples, &indices)?;
         let pass = &mut Pass::training(training.seed, number << 32 | own as u64, *precision);
         let began = Instant::now();
         let mut work = || {
             let loss = task.loss(&snapshot.model, &batch, number, pass);
             report.loss = loss.clone().into_scalar::<f32>().into();
             report.targets = T::targets(&batch) as f64;
-            report.examples = epoch.plan[own].len() as f64;
+            report.examples = indices.len() as f64;
             let reports = distributed::round::report(*communicator, report);
             let gradients = report.loss.is_finite().then(|| loss.backward());
             (reports, gradients)
@@ -323,7 +333,7 @@ impl<T: Task> Trainer<'_, T> {
                 reports
             }
         };
-        reports.wait()
+        Ok(reports.wait())
     }
 
     /// The gradients of the step in the snapshot, summed over all processes, and their norm.

@@ -6,21 +6,24 @@
 
 use std::mem::MaybeUninit;
 
-use burn::backend::flex::FlexTensor;
+use burn::{
+    backend::flex::FlexTensor,
+    tensor::{Device, FloatDType},
+};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::fused::contiguous;
+use super::fused::{contiguous, on_cpu};
 
-/// How precise the factors of a matrix product are on the CPU; sums are always in f32. Other devices compute
-/// in the number format of their tensors.
+/// How precise the factors of matrix products with weights are. Everything else is in f32; so are the sums on the CPU,
+/// while other devices round a product in bf16 to bf16 again (mixed precision).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Precision {
     /// As they are.
     #[default]
     F32,
-    /// Rounded to bf16: faster on processors that have it ([`Precision::available`]); on others this is f32.
+    /// Rounded to bf16: faster on devices that have it ([`Precision::available_on`]); on other CPUs this is f32.
     Bf16,
 }
 
@@ -33,6 +36,17 @@ impl Precision {
             Precision::Bf16 => super::bf16::supported(),
             #[cfg(not(target_arch = "x86_64"))]
             Precision::Bf16 => false,
+        }
+    }
+}
+
+impl Precision {
+    /// Whether a device has it.
+    pub fn available_on(self, device: &Device) -> bool {
+        match self {
+            Precision::F32 => true,
+            Precision::Bf16 if on_cpu(device) => self.available(),
+            Precision::Bf16 => device.supports_dtype(FloatDType::BF16),
         }
     }
 }

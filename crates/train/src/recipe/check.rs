@@ -26,6 +26,7 @@ pub(super) fn problems(recipe: &Recipe) -> Vec<String> {
         check_pairs(&recipe.data, &mut found);
     }
     found.at_least("data.max_length", recipe.data.max_length, 1);
+    check_prepared(recipe, &mut found);
     check_tokenizer(recipe, &mut found);
     check_augmentation(recipe, &mut found);
     check_model(recipe, &mut found);
@@ -108,6 +109,20 @@ fn check_lists(data: &Data, found: &mut Found) {
             )
         });
     }
+}
+
+fn check_prepared(recipe: &Recipe, found: &mut Found) {
+    if recipe.data.prepared.is_empty() {
+        return;
+    }
+    found.require(recipe.data.synthetic.is_none(), || {
+        "`data.prepared` is for files: remove it, or `data.synthetic`".to_owned()
+    });
+    found.require(recipe.augmentation.is_off(), || {
+        "[augmentation] gives lines other forms in every epoch, and `data.prepared` holds their tokens only: set its \
+         keys to 0, or train without `data.prepared`"
+            .to_owned()
+    });
 }
 
 fn check_synthetic(data: &Data, synthetic: &Synthetic, found: &mut Found) {

@@ -18,6 +18,7 @@ impl Default for Data {
     fn default() -> Self {
         Data {
             dir: String::new(),
+            prepared: String::new(),
             src: Vec::new(),
             tgt: Vec::new(),
             weights: Vec::new(),

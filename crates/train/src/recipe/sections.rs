@@ -16,6 +16,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub struct Data {
     /// Folder in front of every relative path below.
     pub dir: String,
+    /// Folder of the prepared corpus, for text that is larger than memory: `attentive prepare` writes it, and training
+    /// streams from it in place of `src` and `tgt`; empty for none.
+    pub prepared: String,
     /// Source sides for training, one sentence a line; file `i` pairs with file `i` of `tgt`.
     #[serde(deserialize_with = "one_or_many")]
     pub src: Vec<String>,
@@ -170,7 +173,7 @@ pub enum PrecisionChoice {
     Auto,
     /// Everywhere.
     F32,
-    /// Faster, on CPUs with bf16 products (AVX512-BF16) alone.
+    /// Faster: on CPUs with bf16 products (AVX512-BF16), and mixed precision on GPUs that compute in bf16.
     Bf16,
 }
 

@@ -120,7 +120,7 @@ impl Task for LanguageModel {
         self.config.tensors()
     }
 
-    fn epoch(&self, epoch: u64) -> Epoch<Self::Examples> {
+    fn epoch(&self, epoch: u64) -> Result<Epoch<Self::Examples>> {
         let training = &self.recipe.training;
         let mut random = SplitMix64::new(&[training.seed, epoch]);
         let context = self.config.context;
@@ -130,19 +130,17 @@ impl Task for LanguageModel {
         let mut starts: Vec<usize> = (shift..=spare).step_by(context).collect();
         random.shuffle(&mut starts);
         let indices: Vec<usize> = (0..starts.len()).collect();
-        Epoch {
+        let batches = indices.chunks(training.batch_size).map(<[usize]>::to_vec);
+        Ok(Epoch {
             examples: Arc::new(starts),
-            plan: indices
-                .chunks(training.batch_size)
-                .map(<[usize]>::to_vec)
-                .collect(),
+            plan: Box::new(batches.collect::<Vec<_>>()),
             padding: 0.0,
-        }
+        })
     }
 
-    fn batch(&self, starts: &Self::Examples, indices: &[usize]) -> Windows {
+    fn batch(&self, starts: &Self::Examples, indices: &[usize]) -> Result<Windows> {
         let starts = indices.iter().map(|index| starts[*index]);
-        Windows::collect(&self.train, starts, self.config.context)
+        Ok(Windows::collect(&self.train, starts, self.config.context))
     }
 
     fn targets(batch: &Windows) -> usize {

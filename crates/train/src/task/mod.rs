@@ -79,10 +79,10 @@ pub trait Task: Sized {
     fn tensors(&self) -> Vec<TensorSpec>;
 
     /// The examples of an epoch, counted from 0, and its batches: a pure function of recipe and epoch.
-    fn epoch(&self, epoch: u64) -> Epoch<Self::Examples>;
+    fn epoch(&self, epoch: u64) -> Result<Epoch<Self::Examples>>;
 
     /// The batch of these examples.
-    fn batch(&self, examples: &Self::Examples, indices: &[usize]) -> Self::Batch;
+    fn batch(&self, examples: &Self::Examples, indices: &[usize]) -> Result<Self::Batch>;
 
     /// How many predictions the loss sums over, such as target tokens: gradients are divided by it.
     fn targets(batch: &Self::Batch) -> usize;
@@ -111,14 +111,33 @@ pub trait Task: Sized {
 }
 
 /// The training examples of an epoch and their batches.
-#[derive(Debug, Clone)]
 pub struct Epoch<E> {
     /// All examples.
     pub examples: E,
     /// Which of them stand together in each batch, in the order of training.
-    pub plan: Vec<Vec<usize>>,
+    pub plan: Box<dyn Plan>,
     /// Share of the positions fed to the model that is padding.
     pub padding: f64,
+}
+
+/// Which examples stand together in each batch of an epoch, in the order of training: a list in memory, or one
+/// that is made part by part where that would not fit ([`crate::data::prepared`]).
+pub trait Plan {
+    /// How many batches there are.
+    fn batches(&self) -> usize;
+
+    /// The examples of a batch.
+    fn batch(&self, index: usize) -> Result<Vec<usize>>;
+}
+
+impl Plan for Vec<Vec<usize>> {
+    fn batches(&self) -> usize {
+        self.len()
+    }
+
+    fn batch(&self, index: usize) -> Result<Vec<usize>> {
+        Ok(self[index].clone())
+    }
 }
 
 /// How good a model is on the validation data.

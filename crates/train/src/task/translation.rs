@@ -25,6 +25,7 @@ use crate::{
         batches::{Batch, Budget, padding_share, plan},
         corpus::{Corpus, CorpusText, Pair},
         fingerprint::CorpusFingerprint,
+        prepared::stream::{EpochOptions, StreamedEpoch},
     },
     distributed::Communicator,
     evaluation,
@@ -41,10 +42,19 @@ pub struct Translation {
     config: TransformerConfig,
 }
 
+/// The sentence pairs of an epoch.
+#[derive(Debug)]
+pub enum Examples {
+    /// In memory.
+    Pairs(Arc<Vec<Pair>>),
+    /// In the files of a prepared corpus.
+    Streamed(Arc<StreamedEpoch>),
+}
+
 impl Task for Translation {
     type Model = Transformer;
     type Data = CorpusText;
-    type Examples = Arc<Vec<Pair>>;
+    type Examples = Examples;
     type Batch = Batch;
 
     fn read(recipe: &Recipe) -> Result<CorpusText> {
@@ -99,24 +109,37 @@ impl Task for Translation {
         self.config.tensors()
     }
 
-    fn epoch(&self, epoch: u64) -> Epoch<Self::Examples> {
+    fn epoch(&self, epoch: u64) -> Result<Epoch<Examples>> {
         let training = &self.recipe.training;
-        let examples = self.corpus.of_epoch(&self.recipe, &self.tokenizers, epoch);
-        let plan = plan(
-            &examples,
-            Budget::of(training),
-            training.seed,
-            epoch as usize,
-        );
-        Epoch {
-            padding: padding_share(&examples, &plan),
-            examples,
-            plan,
+        let (budget, seed) = (Budget::of(training), training.seed);
+        if let Some(prepared) = &self.corpus.prepared {
+            let options = EpochOptions {
+                budget,
+                weights: self.recipe.data.weights.clone(),
+                seed,
+                epoch,
+            };
+            let streamed = Arc::new(StreamedEpoch::new(prepared.clone(), options)?);
+            return Ok(Epoch {
+                padding: streamed.padding()?,
+                examples: Examples::Streamed(streamed.clone()),
+                plan: Box::new(streamed),
+            });
         }
+        let pairs = self.corpus.of_epoch(&self.recipe, &self.tokenizers, epoch);
+        let plan = plan(&pairs, budget, seed, epoch as usize);
+        Ok(Epoch {
+            padding: padding_share(&pairs, &plan),
+            examples: Examples::Pairs(pairs),
+            plan: Box::new(plan),
+        })
     }
 
-    fn batch(&self, pairs: &Self::Examples, indices: &[usize]) -> Batch {
-        Batch::collect(pairs, indices)
+    fn batch(&self, examples: &Examples, indices: &[usize]) -> Result<Batch> {
+        Ok(match examples {
+            Examples::Pairs(pairs) => Batch::collect(pairs, indices),
+            Examples::Streamed(epoch) => epoch.collect(indices)?,
+        })
     }
 
     fn targets(batch: &Batch) -> usize {

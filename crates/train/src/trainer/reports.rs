@@ -37,7 +37,7 @@ impl<T: Task> Trainer<'_, T> {
             ..
         } = &self.ready;
         let training = &self.session.recipe.training;
-        let batches = epoch.plan.len();
+        let batches = epoch.plan.batches();
         let steps = (batches * training.epochs / training.accumulate.max(1)) as u64;
         Started {
             run: self.session.out.to_owned(),

@@ -37,7 +37,7 @@ pub fn diagnose(args: &DoctorArgs, path: &Path, terminal: &Terminal) -> anyhow::
         None
     } else {
         if recipe.data.synthetic.is_none() {
-            refuse_missing_files(&recipe)?;
+            refuse_missing_files(&recipe, |_| true)?;
         }
         Some(measure(&recipe, terminal)?)
     };
@@ -46,7 +46,7 @@ pub fn diagnose(args: &DoctorArgs, path: &Path, terminal: &Terminal) -> anyhow::
             attentive_train::data::synthetic::generate(synthetic).train;
         return Ok(of_run(&recipe, trial.as_ref(), &[synthetic.lines], &pairs));
     }
-    refuse_missing_files(&recipe)?;
+    refuse_missing_files(&recipe, |_| true)?;
     let corpus = corpus(&recipe.data)?;
     let inspection = look(args, &corpus, terminal)?;
     let files: Vec<usize> = inspection.files.iter().map(|file| file.pairs()).collect();

@@ -7,6 +7,7 @@ mod answers;
 mod documents;
 mod input;
 mod progress;
+mod shard;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -107,6 +108,7 @@ Examples:
   attentive translate --model multi30k-int8 --shortlist multi30k.shortlist -i test.de -o test.en
   attentive translate --model multi30k-int8 --draft tiny-int8 --beam 1 \"Ein Hund rennt.\"
   attentive translate --glossary terms.tsv -i letter.txt -o brief.txt
+  attentive translate --model multi30k-int8 --shard 3/8 -i big.de.gz -o big.en.3
   attentive translate --sample --temperature 0.8 --alternatives 3 \"Hallo, alle zusammen!\"
 
 Without --model, German becomes English and English becomes German: the language is found out once,
@@ -121,6 +123,10 @@ Every line gives one line (with --alternatives up to N lines), in the same order
 stays empty. The exception are paragraphs of a .txt file that were broken at a width (see --wrapped). Files of any size are translated in constant memory. Lines are counted from 1, words
 from 0. Scores are log-probabilities divided by length^alpha: nearer to 0 is better. The score of
 several sentences in a line is their mean.
+
+With --shard, N processes translate a part of a file each, on as many machines as there are: `cat` of all outputs in their
+order is what one process writes. A part that was interrupted is run again. docs/scaling.md has lines for Slurm,
+Kubernetes and GNU parallel.
 
 With --glossary, terms are found in the source by words, also with common endings (Hund, Hunde), and the translation
 contains their targets where the model places them. \"a | b\" as the target allows either. What a translation lacks all
@@ -140,6 +146,7 @@ pub fn run(mut args: TranslateArgs, terminal: &Terminal) -> anyhow::Result<()> {
     if let Some(documents) = args.documents.documents(sentences, files)? {
         return documents::run(&args, &documents, asked, terminal);
     }
+    args.input.check_shard()?;
     let mut input = args.input.open(terminal)?;
     let window = match input.pace {
         Pace::Line => 1,
@@ -291,7 +298,7 @@ impl<'a> Answers<'a> {
             progress: Progress::new(&output, input.bytes, "lines", terminal),
             output,
             window,
-            line: 0,
+            line: input.read,
             joined: 0,
             notices: Notices::default(),
             terminal,
