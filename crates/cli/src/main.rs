@@ -17,7 +17,6 @@ mod commands;
 mod decoding;
 mod direction;
 mod exit;
-mod foreign;
 #[cfg(feature = "training")]
 mod interrupt;
 mod model;
