@@ -25,6 +25,7 @@ const ONLY: &[(&str, &[Family])] = &[
     ("data.vocab_src", TRANSLATION),
     ("data.vocab_tgt", TRANSLATION),
     ("data.max_length", TRANSLATION),
+    ("data.prepared", TRANSLATION),
     ("data.synthetic", TRANSLATION),
     ("data.text", LANGUAGE_MODELS),
     ("data.val_text", LANGUAGE_MODELS),

@@ -392,7 +392,7 @@ impl TranslateArgs {
         model: &ModelDir,
         window: usize,
     ) -> anyhow::Result<TranslatorOptions> {
-        let usual = TranslatorOptions::of(model)?;
+        let usual = choice.options(model)?;
         let mut options = self
             .decoding
             .options(usual, self.alternatives.unwrap_or(1))?;
@@ -400,8 +400,6 @@ impl TranslateArgs {
         options.alignments = self.alignments;
         options.window = window;
         options.lines = self.lines.of(choice);
-        options.source_language = choice.source_language().or(options.source_language);
-        options.target_language = choice.target_language().or(options.target_language);
         options.glossary = self.terms.clone();
         Ok(options)
     }
