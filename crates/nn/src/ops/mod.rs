@@ -21,6 +21,7 @@
 mod adam;
 mod attention;
 mod attention_blocks;
+mod attention_gru;
 mod attention_kernel;
 mod attention_softmax;
 #[cfg(target_arch = "x86_64")]
@@ -33,6 +34,7 @@ mod dropout;
 mod elementwise;
 mod embedding;
 mod fused;
+mod gru;
 mod kl_divergence;
 mod label_smoothing;
 mod layer_norm;
@@ -46,10 +48,12 @@ mod simd;
 
 pub use adam::{AdamStep, adam_update, blend, sum_of_squares};
 pub(crate) use attention::attention;
+pub use attention_gru::{Attentive, AttentiveStates, attention_gru};
 pub use dropout::dropout;
 pub use elementwise::{bias_relu_dropout, dropout_add};
 pub use embedding::embed;
 pub(crate) use fused::on_cpu;
+pub use gru::{Direction, gru};
 pub use kl_divergence::kl_divergence;
 pub use label_smoothing::{SmoothedLoss, smoothed_loss};
 pub use layer_norm::layer_norm;

@@ -47,6 +47,6 @@ fn heads(weights: Tensor<4>) -> Vec<Vec<f32>> {
         .collect()
 }
 
-fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+pub(in crate::models) fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().iter::<f32>().collect()
 }
