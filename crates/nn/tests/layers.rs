@@ -52,12 +52,12 @@ fn every_normalization_matches_pytorch() {
     let mut running = RunningMoments::new(CHANNELS, &Device::flex());
     let batch = || BatchNorm::new(CHANNELS, EPSILON, 0.1, &device);
     check(&fixture, "batch_train", batch(), |norm, x| {
-        norm.train(x, &mut running)
+        norm.forward_training(x, &mut running)
     });
     fixture.compare("output.running_mean", running.mean.clone());
     fixture.compare("output.running_variance", running.variance.clone());
     check(&fixture, "batch_eval", batch(), |norm, x| {
-        norm.evaluate(x, &running)
+        norm.forward_evaluation(x, &running)
     });
     let layer = LayerNorm::new(CHANNELS, EPSILON, &device);
     check(&fixture, "layer", layer, |norm, x| norm.forward(x));

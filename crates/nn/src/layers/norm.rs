@@ -91,7 +91,7 @@ impl BatchNorm {
     }
 
     /// In training: the batch's own averages, which `running` takes in. `[batch, len, channels]` -> the same shape.
-    pub fn train(&self, x: Tensor<3>, running: &mut RunningMoments) -> Tensor<3> {
+    pub fn forward_training(&self, x: Tensor<3>, running: &mut RunningMoments) -> Tensor<3> {
         let [batch, len, _] = x.dims();
         let (mean, variance) = moments(&x, &[0, 1]);
         let blend = |old: &Tensor<1>, new: Tensor<1>| {
@@ -106,7 +106,7 @@ impl BatchNorm {
     }
 
     /// In evaluation: the averages of training.
-    pub fn evaluate(&self, x: Tensor<3>, running: &RunningMoments) -> Tensor<3> {
+    pub fn forward_evaluation(&self, x: Tensor<3>, running: &RunningMoments) -> Tensor<3> {
         let tracked = x.is_autodiff();
         let [mean, variance] = [&running.mean, &running.variance].map(|moment| {
             let moment = moment.clone().unsqueeze::<3>();
@@ -237,10 +237,10 @@ mod tests {
         let device = &Device::flex();
         // The number at [0, 0, 0] of [2 rows, 2 positions, 4 channels].
         let batch = BatchNorm::new(4, 1e-5, 0.1, device);
-        let train = |x| batch.train(x, &mut RunningMoments::new(4, device));
+        let train = |x| batch.forward_training(x, &mut RunningMoments::new(4, device));
         assert_eq!(touched(train), [0, 4, 8, 12]);
         let running = RunningMoments::new(4, device);
-        assert_eq!(touched(|x| batch.evaluate(x, &running)), [0]);
+        assert_eq!(touched(|x| batch.forward_evaluation(x, &running)), [0]);
         let layer = LayerNorm::new(4, 1e-5, device);
         assert_eq!(touched(|x| layer.forward(x)), [0, 1, 2, 3]);
         let rms = RmsNorm::new(4, 1e-5, device);
@@ -259,7 +259,7 @@ mod tests {
         let data = TensorData::new(random([8, 16, 1], 5), [8, 16, 1]);
         let x = Tensor::<3>::from_data(data, device) * 3.0 + 7.0;
         for _ in 0..100 {
-            norm.train(x.clone(), &mut running);
+            norm.forward_training(x.clone(), &mut running);
         }
         let (mean, variance) = (floats(running.mean)[0], floats(running.variance)[0]);
         // Uniform in 4..10.

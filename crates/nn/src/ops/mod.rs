@@ -46,7 +46,7 @@ mod orthogonalize;
 mod projected_loss;
 mod simd;
 
-pub use adam::{AdamStep, adam_update, blend, sum_of_squares};
+pub use adam::{AdamStep, adam_update, blend, by_root_of_squares, sum_of_squares};
 pub(crate) use attention::attention;
 pub use attention_gru::{Attentive, AttentiveStates, attention_gru};
 pub use dropout::dropout;
