@@ -1,13 +1,16 @@
-//! Parity with PyTorch of normalizations and activations, outputs and gradients. `fixtures/make_layers.py` wrote the
+//! Parity with PyTorch of normalizations, activations and convolution, outputs and gradients. `fixtures/make_layers.py` wrote the
 //! references.
 
 mod fixture;
 
 use attentive_nn::{
+    init::Init,
     layers::{
         activation::{Elementwise, Joint},
+        convolution::Convolution,
         norm::{BatchNorm, GroupNorm, LayerNorm, RmsNorm, RunningMoments},
     },
+    ops::Precision,
     parameters,
 };
 use burn::{
@@ -67,6 +70,27 @@ fn every_normalization_matches_pytorch() {
     check(&fixture, "group", group, |norm, x| norm.forward(x));
     let rms = RmsNorm::new(CHANNELS, EPSILON, &device);
     check(&fixture, "rms", rms, |norm, x| norm.forward(x));
+}
+
+#[test]
+fn a_convolution_matches_pytorch() {
+    let fixture = Fixture::read("convolution");
+    let device = Device::flex().autodiff();
+    let layer = Convolution::new(3, 4, 5, &mut Init::zeros(), &device);
+    let layer = parameters::replace(layer, |name, _| {
+        let values = fixture.floats(&format!("weight.{name}"));
+        let count = values.len();
+        Tensor::from_data(TensorData::new(values, [count]), &Device::flex())
+    });
+    let x = fixture.tensor::<3>("input.x", &device).require_grad();
+    let out = layer.forward(x.clone(), Precision::F32);
+    fixture.compare("output.y", out.clone());
+    let weighted = out * fixture.tensor::<3>("input.out_weights", &device);
+    let gradients = weighted.sum().backward();
+    fixture.compare("gradient.x", x.grad(&gradients).expect("a gradient"));
+    for (name, gradient) in parameters::gradients(&layer, gradients) {
+        fixture.compare(&format!("gradient.{name}"), gradient);
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 pub mod activation;
 pub mod block;
+pub mod convolution;
 pub mod embedding;
 pub mod feed_forward;
 pub mod gru;
