@@ -53,7 +53,7 @@ impl LoadedModel {
     ) -> anyhow::Result<Translator<Transformer>> {
         // The network's operations are spread over the threads themselves.
         options.threads = Some(1);
-        let options = options.within(&self.config);
+        let options = options.within(self.config.position_limit());
         let (network, tokenizers) = (self.network.clone(), self.tokenizers.clone());
         let translator = Translator::new(network, tokenizers, options).map_err(named_usage)?;
         Ok(translator.framed(&self.generation))

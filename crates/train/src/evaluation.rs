@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use attentive_metrics::bleu::corpus_bleu;
-use attentive_model::{config::TransformerConfig, directory::Tokenizers};
-use attentive_nn::{models::transformer::Transformer, pass::Pass};
+use attentive_model::directory::Tokenizers;
+use attentive_nn::{models::EncoderDecoder, pass::Pass};
 use attentive_runtime::{
     search::SearchOptions,
     translator::{Translator, TranslatorOptions},
@@ -57,17 +57,16 @@ pub fn label_smoothing(model_dir: &Path) -> Result<f64> {
 ///
 /// Pairs with more than `longest` tokens on a side are left out: the memory of attention grows with the
 /// square of the length, so a single enormous line would exhaust any machine.
-pub fn evaluate(
-    model: &Transformer,
-    config: &TransformerConfig,
+pub fn evaluate<N: EncoderDecoder>(
+    model: &N,
+    config: &N::Config,
     tokenizers: &Tokenizers,
     src: &[String],
     tgt: &[String],
     longest: usize,
     smoothing: f64,
 ) -> Result<Evaluation> {
-    let limit = config
-        .position_limit()
+    let limit = N::longest(config)
         .map_or(longest, |limit| limit.min(longest));
     let pairs: Vec<Pair> = src
         .iter()
@@ -90,7 +89,7 @@ pub fn evaluate(
 }
 
 /// Sums of objective and cross-entropy over all pairs, and the number of target tokens.
-pub fn sums(model: &Transformer, pairs: &[Pair], smoothing: f64) -> (f64, f64, usize) {
+pub fn sums<N: EncoderDecoder>(model: &N, pairs: &[Pair], smoothing: f64) -> (f64, f64, usize) {
     let (mut objective, mut cross_entropy, mut tokens) = (0.0, 0.0, 0);
     for indices in plan_in_order(pairs, Budget::Tokens(BATCH_TOKENS)) {
         let batch = Batch::collect(pairs, &indices);
@@ -103,9 +102,9 @@ pub fn sums(model: &Transformer, pairs: &[Pair], smoothing: f64) -> (f64, f64, u
 }
 
 /// Translates `src` and scores it against `tgt` as sacreBLEU would; the first `samples` lines come back.
-pub fn bleu(
-    model: &Transformer,
-    config: &TransformerConfig,
+pub fn bleu<N: EncoderDecoder>(
+    model: &N,
+    config: &N::Config,
     tokenizers: &Tokenizers,
     src: &[String],
     tgt: &[String],
@@ -121,7 +120,7 @@ pub fn bleu(
         threads: Some(1),
         ..TranslatorOptions::default()
     };
-    let translator = Translator::new(model.clone(), tokenizers.clone(), options.within(config))?;
+    let translator = Translator::new(model.clone(), tokenizers.clone(), options.within(N::longest(config)))?;
     let outputs: Vec<String> = translator
         .translate(src)
         .into_iter()

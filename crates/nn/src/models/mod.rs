@@ -19,7 +19,7 @@ use self::{recurrent::Recurrent, transformer::Transformer};
 use crate::{error::NnError, ops::SmoothedLoss, pass::Pass};
 
 /// A network that translates: reads a source, and predicts each token of a target from those before it.
-pub trait EncoderDecoder: Module + Inspect + 'static {
+pub trait EncoderDecoder: Module + Inspect + Send + Sync + 'static {
     /// Its architecture.
     type Config: ModelConfig;
 
