@@ -16,6 +16,10 @@ use attentive_nn::{
     parameters,
     pass::Pass,
 };
+use attentive_runtime::{
+    inspection::Inspect,
+    search::{Request, SearchModel},
+};
 use burn::{
     module::{Module, Param},
     tensor::{Device, Tensor, TensorData},
@@ -163,4 +167,83 @@ fn check_translator(name: &str, context: Context, mut pass: Pass) {
     let loss = model.loss(decoded.hidden, &targets, 0.1, pass).objective / (4.0 + 2.0 + 3.0);
     fixture.compare("output.loss", loss.clone());
     compare_gradients(&fixture, &model, loss.backward(), 0);
+}
+
+fn small(context: Context) -> Recurrent {
+    let config = RecurrentConfig {
+        d_embedding: 12,
+        d_hidden: 10,
+        d_attention: 9,
+        context,
+        ..RecurrentConfig::from_preset(Preset::Tiny)
+    };
+    Recurrent::new(&config.with_vocabularies(20, 20), 3, &Device::flex())
+}
+
+#[test]
+fn steps_of_a_search_give_what_teacher_forcing_gives_whatever_the_batch() {
+    let sources: [&[u32]; 3] = [&[5, 6, 7, 8, 1], &[9, 1], &[11, 4, 12, 1]];
+    let target = [0, 7, 13, 5, 6];
+    for context in [Context::Fixed, Context::Attention] {
+        let model = small(context);
+        let requests = sources.map(|source| Request::new(source.to_vec()));
+        let mut state = model.start(&requests.each_ref());
+        // The rows change places on the way.
+        model.reorder(&mut state, &[2, 0, 1]);
+        let mut log_probs = Vec::new();
+        for (position, token) in target.iter().enumerate() {
+            model.step(&mut state, &[*token; 3], &mut log_probs);
+            for (row, source) in [2, 0, 1].map(|row: usize| sources[row]).iter().enumerate() {
+                let source = &source[..source.len() - 1];
+                let read = &target[1..=position];
+                let alone = model.inspect(source, read, 20).predictions;
+                let expected = &alone[position].candidates;
+                for (id, expected) in expected {
+                    let got = log_probs[row * 20 + *id as usize];
+                    assert!(
+                        (got - expected).abs() < 1e-4,
+                        "{context:?}, row {row}, position {position}: {got}, not {expected}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn attention_weights_are_probabilities_and_a_fixed_context_has_none() {
+    let inspection = small(Context::Attention).inspect(&[5, 6, 7], &[8, 9], 1);
+    assert_eq!((inspection.encoder.len(), inspection.decoder.len()), (0, 0));
+    for row in inspection.cross[0][0].chunks(4) {
+        assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+    }
+    let fixed = small(Context::Fixed).inspect(&[5, 6, 7], &[8, 9], 1);
+    assert!(fixed.cross.is_empty());
+}
+
+#[test]
+fn names_and_shapes_of_the_parameters_are_those_of_the_schema() {
+    for context in [Context::Fixed, Context::Attention] {
+        for tying in [Tying::None, Tying::Output, Tying::All] {
+            let config = RecurrentConfig {
+                context,
+                tying,
+                ..RecurrentConfig::from_preset(Preset::Tiny)
+            };
+            let config = config.with_vocabularies(20, 20);
+            let model = Recurrent::zeros(&config, &Device::flex());
+            let mut found: Vec<(String, Vec<usize>)> = parameters::named(&model)
+                .into_iter()
+                .map(|parameter| (parameter.name, parameter.shape))
+                .collect();
+            let mut expected: Vec<(String, Vec<usize>)> = config
+                .tensors()
+                .into_iter()
+                .map(|tensor| (tensor.name, tensor.shape))
+                .collect();
+            found.sort();
+            expected.sort();
+            assert_eq!(found, expected);
+        }
+    }
 }
