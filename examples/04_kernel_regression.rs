@@ -32,10 +32,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let count = values.len();
         Tensor::<2>::from_data(TensorData::new(values, [1, count]), &device)
     };
-    let mut x: Vec<f32> = (0..SAMPLES as u64).map(|i| 2.5 * (noise(i) + 1.0)).collect();
+    let mut x: Vec<f32> = (0..SAMPLES as u64)
+        .map(|i| 2.5 * (noise(i) + 1.0))
+        .collect();
     x.sort_by(f32::total_cmp);
-    let y: Vec<f32> = (1000..).zip(&x).map(|(i, x)| truth(*x) + 0.8 * noise(i)).collect();
-    let asked: Vec<f32> = (0..SAMPLES).map(|i| 5.0 * i as f32 / SAMPLES as f32).collect();
+    let y: Vec<f32> = (1000..)
+        .zip(&x)
+        .map(|(i, x)| truth(*x) + 0.8 * noise(i))
+        .collect();
+    let asked: Vec<f32> = (0..SAMPLES)
+        .map(|i| 5.0 * i as f32 / SAMPLES as f32)
+        .collect();
     let (keys, values, queries) = (row(x.clone()), row(y.clone()), row(asked.clone()));
 
     // ANCHOR: train
@@ -43,11 +50,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let others = Mask::all_but_itself(SAMPLES, &device);
     for step in 0..200 {
         // Each sample is predicted from all others; from itself it would learn to look at nothing else.
-        let predicted = kernel.forward(keys.clone(), keys.clone(), values.clone(), &others).values;
+        let predicted = kernel
+            .forward(keys.clone(), keys.clone(), values.clone(), &others)
+            .values;
         let loss = (predicted - values.clone()).square().mean();
         if step % 50 == 0 {
             let w = kernel.weight.val().into_scalar::<f32>();
-            println!("step {step:>3}  loss {:.4}  w {w:.2}", loss.clone().into_scalar::<f32>());
+            println!(
+                "step {step:>3}  loss {:.4}  w {w:.2}",
+                loss.clone().into_scalar::<f32>()
+            );
         }
         let gradients = parameters::gradients(&kernel, loss.backward());
         kernel = parameters::replace(kernel, |name, old| old - gradients[name].clone() * 5.0);
@@ -61,18 +73,30 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let kinds = [
         ("average", ask(&average_pooling)),
         ("Gaussian kernel", ask(&gaussian_pooling)),
-        ("learned width", ask(&|q, k, v, mask| kernel.forward(q, k, v, mask))),
+        (
+            "learned width",
+            ask(&|q, k, v, mask| kernel.forward(q, k, v, mask)),
+        ),
     ];
     // ANCHOR_END: pool
 
-    let points = |y: &[f32]| asked.iter().zip(y).map(|(x, y)| (f64::from(*x), f64::from(*y))).collect();
+    let points = |y: &[f32]| {
+        asked
+            .iter()
+            .zip(y)
+            .map(|(x, y)| (f64::from(*x), f64::from(*y)))
+            .collect()
+    };
     let real: Vec<f32> = asked.iter().map(|x| truth(*x)).collect();
     let mut lines = vec![("truth".to_owned(), points(&real))];
     let mut panels = Vec::new();
     for (name, pooled) in kinds {
         let found: Vec<f32> = pooled.values.into_data().iter::<f32>().collect();
         let squares: f32 = found.iter().zip(&real).map(|(a, b)| (a - b).powi(2)).sum();
-        println!("{name:>16}: mean squared error {:.3}", squares / SAMPLES as f32);
+        println!(
+            "{name:>16}: mean squared error {:.3}",
+            squares / SAMPLES as f32
+        );
         lines.push((name.to_owned(), points(&found)));
         if name != "average" {
             let weights: Vec<f32> = pooled.weights.into_data().iter::<f32>().collect();

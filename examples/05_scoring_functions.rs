@@ -31,7 +31,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let numbers = Tensor::arange(0..40, &device).float();
     let values = numbers.reshape([1, 10, 4]).expand([2, 10, 4]);
     let mask = Mask::valid_lengths(&[2, 6], 10, &device);
-    let out = layer.forward(queries, keys, values.clone(), &mask, &mut Pass::evaluation());
+    let out = layer.forward(
+        queries,
+        keys,
+        values.clone(),
+        &mask,
+        &mut Pass::evaluation(),
+    );
     // ANCHOR_END: additive
     let printed = |values: Tensor<3>| {
         let values: Vec<f32> = values.into_data().iter::<f32>().collect();
@@ -51,10 +57,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let out = scaled_dot_product(queries, keys, values, heads, &mask, 0.0, pass);
     // ANCHOR_END: dot_product
     println!("scaled dot products  {}", printed(out.values));
-    println!("means of the first 2 and of the first 6 values: nothing behind a valid length is seen");
+    println!(
+        "means of the first 2 and of the first 6 values: nothing behind a valid length is seen"
+    );
 
     let weights = out.weights.ok_or("asked for")?;
     let weights: Vec<f32> = weights.into_data().iter::<f32>().collect();
-    let panel = picture::map("Weights, valid lengths 2 and 6", ["key", "row"], 10, weights);
+    let panel = picture::map(
+        "Weights, valid lengths 2 and 6",
+        ["key", "row"],
+        10,
+        weights,
+    );
     Ok(picture::show("Equal keys, masked softmax", vec![panel])?)
 }

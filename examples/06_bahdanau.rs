@@ -9,9 +9,9 @@
 mod picture;
 
 use attentive_model::config::{Context, ModelConfig, Preset, RecurrentConfig};
+use attentive_nn::models::EncoderDecoder;
 use attentive_nn::models::recurrent::Recurrent;
 use attentive_nn::models::transformer::search::pad_rows;
-use attentive_nn::models::EncoderDecoder;
 use attentive_nn::ops::Precision;
 use attentive_nn::parameters;
 use attentive_nn::pass::Pass;
@@ -28,13 +28,18 @@ const SPECIALS: u32 = 4;
 /// A line of letters that depends on its number only.
 fn line(number: u64) -> Vec<u32> {
     let length = 4 + mix(number) % 9;
-    (1..=length).map(|i| SPECIALS + (mix(number << 8 | i) % LETTERS) as u32).collect()
+    (1..=length)
+        .map(|i| SPECIALS + (mix(number << 8 | i) % LETTERS) as u32)
+        .collect()
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut losses = Vec::new();
     let mut panels = Vec::new();
-    for (name, context) in [("one fixed context", Context::Fixed), ("attention", Context::Attention)] {
+    for (name, context) in [
+        ("one fixed context", Context::Fixed),
+        ("attention", Context::Attention),
+    ] {
         // ANCHOR: model
         let config = RecurrentConfig {
             d_embedding: 32,
@@ -54,11 +59,31 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for number in 1..=300 {
             // ANCHOR: step
             let lines: Vec<Vec<u32>> = (0..64).map(|row| line(number * 64 + row)).collect();
-            let backwards = lines.iter().map(|line| line.iter().rev().copied().collect());
+            let backwards = lines
+                .iter()
+                .map(|line| line.iter().rev().copied().collect());
             let targets: Vec<Vec<u32>> = backwards.collect();
-            let src = pad_rows(&lines.iter().map(|line| source_ids(&line[..])).collect::<Vec<_>>(), &device);
-            let read = pad_rows(&targets.iter().map(|line| decoder_input(&line[..])).collect::<Vec<_>>(), &device);
-            let written = pad_rows(&targets.iter().map(|line| decoder_output(&line[..])).collect::<Vec<_>>(), &device);
+            let src = pad_rows(
+                &lines
+                    .iter()
+                    .map(|line| source_ids(&line[..]))
+                    .collect::<Vec<_>>(),
+                &device,
+            );
+            let read = pad_rows(
+                &targets
+                    .iter()
+                    .map(|line| decoder_input(&line[..]))
+                    .collect::<Vec<_>>(),
+                &device,
+            );
+            let written = pad_rows(
+                &targets
+                    .iter()
+                    .map(|line| decoder_output(&line[..]))
+                    .collect::<Vec<_>>(),
+                &device,
+            );
             let written: Vec<u32> = written.into_data().iter::<u32>().collect();
             let tokens = targets.iter().map(|line| line.len() + 1).sum::<usize>() as f64;
             let pass = &mut Pass::training(1, number, Precision::F32);
@@ -88,9 +113,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // ANCHOR_END: inspect
         if let Some(weights) = weights.into_iter().flatten().next() {
             let labels = ["letter of the line", "letter that is written"];
-            panels.push(picture::map("Where attention looks", labels, source.len() + 1, weights));
+            panels.push(picture::map(
+                "Where attention looks",
+                labels,
+                source.len() + 1,
+                weights,
+            ));
         }
     }
-    panels.insert(0, picture::curves("Loss per letter", ["step", "loss"], losses));
-    Ok(picture::show("Writing lines backwards, with and without attention", panels)?)
+    panels.insert(
+        0,
+        picture::curves("Loss per letter", ["step", "loss"], losses),
+    );
+    Ok(picture::show(
+        "Writing lines backwards, with and without attention",
+        panels,
+    )?)
 }

@@ -28,8 +28,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rms = RmsNorm::new(CHANNELS, 1e-5, device);
     let seen = || RunningMoments::new(CHANNELS, device);
     let norms: [(&str, &dyn Fn(Tensor<3>) -> Tensor<3>); 6] = [
-        ("Batch norm, training", &|x| batch.forward_training(x, &mut seen())),
-        ("Batch norm, evaluation", &|x| batch.forward_evaluation(x, &seen())),
+        ("Batch norm, training", &|x| {
+            batch.forward_training(x, &mut seen())
+        }),
+        ("Batch norm, evaluation", &|x| {
+            batch.forward_evaluation(x, &seen())
+        }),
         ("Layer norm", &|x| layer.forward(x)),
         ("Instance norm", &|x| instance.forward(x)),
         ("Group norm, 2 groups", &|x| group.forward(x)),
@@ -55,7 +59,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         let marks: Vec<f32> = change.iter().enumerate().map(touched).collect();
         let together = marks.iter().filter(|mark| **mark > 0.0).count();
-        println!("{name:>22}: averages over {together:>2} of {} numbers", marks.len());
+        println!(
+            "{name:>22}: averages over {together:>2} of {} numbers",
+            marks.len()
+        );
         let labels = ["channel", "row and position (3 x 4)"];
         panels.push(picture::map(name, labels, CHANNELS, marks));
     }

@@ -11,7 +11,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let device = Device::flex().autodiff();
     let xs: Vec<f32> = (-40..=40).map(|i| i as f32 / 10.0).collect();
     let (mut values, mut slopes) = (Vec::new(), Vec::new());
-    println!("{:>14} {:>8} {:>8} {:>8}   slope at -1", "", "f(-2)", "f(0)", "f(2)");
+    println!(
+        "{:>14} {:>8} {:>8} {:>8}   slope at -1",
+        "", "f(-2)", "f(0)", "f(2)"
+    );
     for (name, function) in Elementwise::ALL {
         // ANCHOR: elementwise
         let data = TensorData::new(xs.clone(), [xs.len()]);
@@ -22,7 +25,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // ANCHOR_END: elementwise
         let points = |y: Tensor<1>| -> Vec<(f64, f64)> {
             let y: Vec<f32> = y.into_data().iter::<f32>().collect();
-            xs.iter().zip(y).map(|(x, y)| (f64::from(*x), f64::from(y))).collect()
+            xs.iter()
+                .zip(y)
+                .map(|(x, y)| (f64::from(*x), f64::from(y)))
+                .collect()
         };
         let (y, slope) = (points(y), points(slope));
         let [a, b, c] = [20, 40, 60].map(|i: usize| y[i].1);

@@ -83,17 +83,22 @@ fn train(kind: OptimizerKind, learning_rate: f64) -> Vec<(f64, f64)> {
     }
     // ANCHOR_END: train
     let means = losses.chunks(10).map(|ten| ten.iter().sum::<f64>() / 10.0);
-    means.enumerate().map(|(i, mean)| (10.0 * i as f64 + 5.0, mean)).collect()
+    means
+        .enumerate()
+        .map(|(i, mean)| (10.0 * i as f64 + 5.0, mean))
+        .collect()
 }
 
 /// Points of a square and their values.
 fn batch(number: u64, device: &Device) -> (Tensor<2>, Tensor<2>) {
     let unit = |i: u64| (mix(number << 32 | i) >> 40) as f32 / 8_388_608.0 - 1.0;
     let x: Vec<f32> = (0..2 * ROWS as u64).map(unit).collect();
-    let y = x.chunks(2).map(|p| (3.0 * p[0]).sin() * (2.0 * p[1]).cos()).collect();
-    let tensor = |values: Vec<f32>, width| {
-        Tensor::from_data(TensorData::new(values, [ROWS, width]), device)
-    };
+    let y = x
+        .chunks(2)
+        .map(|p| (3.0 * p[0]).sin() * (2.0 * p[1]).cos())
+        .collect();
+    let tensor =
+        |values: Vec<f32>, width| Tensor::from_data(TensorData::new(values, [ROWS, width]), device);
     (tensor(x, 2), tensor(y, 1))
 }
 
@@ -110,12 +115,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     ] {
         let end = |points: &Vec<(f64, f64)>| points.last().map_or(f64::NAN, |point| point.1);
         let runs = rates.map(|rate| (rate, train(kind, rate)));
-        let best = runs.into_iter().min_by(|a, b| end(&a.1).total_cmp(&end(&b.1)));
+        let best = runs
+            .into_iter()
+            .min_by(|a, b| end(&a.1).total_cmp(&end(&b.1)));
         let (rate, points) = best.ok_or("three runs")?;
-        println!("{name:>18}: loss {:.5} after {STEPS} steps (learning rate {rate})", end(&points));
+        println!(
+            "{name:>18}: loss {:.5} after {STEPS} steps (learning rate {rate})",
+            end(&points)
+        );
         let logs = points.iter().map(|(step, loss)| (*step, loss.log10()));
         lines.push((name.to_owned(), logs.collect()));
     }
-    let panel = picture::curves("Loss of the same network on the same batches", ["step", "log10 of the loss"], lines);
+    let panel = picture::curves(
+        "Loss of the same network on the same batches",
+        ["step", "log10 of the loss"],
+        lines,
+    );
     Ok(picture::show("Optimizers", vec![panel])?)
 }

@@ -26,14 +26,19 @@ fn normal(rows: usize, columns: usize, seed: u64) -> Tensor<2> {
 fn measure(d_k: usize, scale: f32) -> Result<(f64, f64), &'static str> {
     // ANCHOR: measure
     let (query, key) = (normal(QUERIES, d_k, 1), normal(KEYS, d_k, 2));
-    let scores = (query.matmul(key.transpose()) * scale).detach().require_grad();
+    let scores = (query.matmul(key.transpose()) * scale)
+        .detach()
+        .require_grad();
     let weights = softmax(scores.clone(), 1); // [queries, keys]
     let loss = (weights.clone() * normal(QUERIES, KEYS, 3)).sum();
     let gradient = scores.grad(&loss.backward()).ok_or("a gradient")?;
     let length = gradient.square().sum_dim(1).sqrt().mean();
     // ANCHOR_END: measure
     let largest = weights.max_dim(1).mean();
-    Ok((largest.into_scalar::<f32>().into(), length.into_scalar::<f32>().into()))
+    Ok((
+        largest.into_scalar::<f32>().into(),
+        length.into_scalar::<f32>().into(),
+    ))
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -54,8 +59,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{d_k:>5}   {a:>6.3}   {b:>6.3}   {c:>8.5}  {d:>8.5}");
     }
     let panels = vec![
-        picture::curves("The largest of 64 weights", ["log2 of d_k", "weight"], largest.into()),
-        picture::curves("The gradient of the scores", ["log2 of d_k", "length"], gradients.into()),
+        picture::curves(
+            "The largest of 64 weights",
+            ["log2 of d_k", "weight"],
+            largest.into(),
+        ),
+        picture::curves(
+            "The gradient of the scores",
+            ["log2 of d_k", "length"],
+            gradients.into(),
+        ),
     ];
-    Ok(picture::show("Softmax with and without 1 / sqrt(d_k)", panels)?)
+    Ok(picture::show(
+        "Softmax with and without 1 / sqrt(d_k)",
+        panels,
+    )?)
 }

@@ -24,7 +24,11 @@ const D_MODEL: usize = 64;
 /// How much of the tokens is not their mean: 0 if all are the same.
 fn residual(x: &Tensor<3>) -> f64 {
     let apart = (x.clone() - x.clone().mean_dim(1)).square().sum();
-    f64::from((apart / x.clone().square().sum()).sqrt().into_scalar::<f32>())
+    f64::from(
+        (apart / x.clone().square().sum())
+            .sqrt()
+            .into_scalar::<f32>(),
+    )
 }
 // ANCHOR_END: residual
 
@@ -67,7 +71,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             // ANCHOR_END: layer
             points.push((depth as f64, residual(&x).log10()));
         }
-        let shown: Vec<String> = points.iter().step_by(3).map(|(_, y)| format!("{:.1e}", 10f64.powf(*y))).collect();
+        let shown: Vec<String> = points
+            .iter()
+            .step_by(3)
+            .map(|(_, y)| format!("{:.1e}", 10f64.powf(*y)))
+            .collect();
         println!("{name:>28}: {}", shown.join("  "));
         lines.push((name.to_owned(), points));
     }

@@ -89,42 +89,71 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     train(session, &mut Silent)?;
     let dir = ModelDir::open(&run)?;
-    let model = Transformer::load(&dir.config, &ModelDir::weights_path(&dir.path), &device::parse("cpu")?)?;
-    let pairs: Vec<Pair> = ["a b c d e", "j i h g f e d", "c a f e", "b e d", "g a f f e a b"]
-        .map(|line| {
-            let backwards: Vec<&str> = line.split(' ').rev().collect();
-            Pair {
-                src: source_ids(&dir.tokenizers.src.encode(line)[..]),
-                tgt: target_ids(&dir.tokenizers.tgt.encode(&backwards.join(" "))[..]),
-            }
-        })
-        .into();
+    let model = Transformer::load(
+        &dir.config,
+        &ModelDir::weights_path(&dir.path),
+        &device::parse("cpu")?,
+    )?;
+    let pairs: Vec<Pair> = [
+        "a b c d e",
+        "j i h g f e d",
+        "c a f e",
+        "b e d",
+        "g a f f e a b",
+    ]
+    .map(|line| {
+        let backwards: Vec<&str> = line.split(' ').rev().collect();
+        Pair {
+            src: source_ids(&dir.tokenizers.src.encode(line)[..]),
+            tgt: target_ids(&dir.tokenizers.tgt.encode(&backwards.join(" "))[..]),
+        }
+    })
+    .into();
     let perplexity = |removed: &[(usize, usize)]| {
         let (_, entropy, tokens) = sums(&without(&model, removed), &pairs, 0.0);
         (entropy / tokens as f64).exp()
     };
 
-    println!("perplexity {:.3} with all heads; without one head:", perplexity(&[]));
+    println!(
+        "perplexity {:.3} with all heads; without one head:",
+        perplexity(&[])
+    );
     for (attention, name) in ATTENTIONS.iter().enumerate() {
         let alone = [0, 1, 2, 3].map(|head| format!("{:>8.3}", perplexity(&[(attention, head)])));
         println!("{name:>34} {}", alone.join(" "));
     }
     // ANCHOR: one_by_one
-    let mut left: Vec<(usize, usize)> = (0..3).flat_map(|a| (0..HEADS).map(move |h| (a, h))).collect();
+    let mut left: Vec<(usize, usize)> = (0..3)
+        .flat_map(|a| (0..HEADS).map(move |h| (a, h)))
+        .collect();
     let (mut removed, mut points) = (Vec::new(), vec![(0.0, perplexity(&[]).log10())]);
     while !left.is_empty() {
         let with = |head: &(usize, usize)| perplexity(&[&removed[..], &[*head]].concat());
         let costs: Vec<f64> = left.iter().map(with).collect();
-        let least = (0..left.len()).min_by(|a, b| costs[*a].total_cmp(&costs[*b])).unwrap_or(0);
+        let least = (0..left.len())
+            .min_by(|a, b| costs[*a].total_cmp(&costs[*b]))
+            .unwrap_or(0);
         points.push((removed.len() as f64 + 1.0, costs[least].log10()));
         removed.push(left.remove(least));
     }
     // ANCHOR_END: one_by_one
     for (count, (attention, head)) in removed.iter().enumerate() {
         let now = 10f64.powf(points[count + 1].1);
-        println!("{:>2} removed, last {} head {}: perplexity {now:.3}", count + 1, ATTENTIONS[*attention], head + 1);
+        println!(
+            "{:>2} removed, last {} head {}: perplexity {now:.3}",
+            count + 1,
+            ATTENTIONS[*attention],
+            head + 1
+        );
     }
-    let labels = ["heads removed, the least missed first", "log10 of the perplexity"];
-    let panel = picture::curves("12 heads of a model that reverses lines", labels, vec![("perplexity".to_owned(), points)]);
+    let labels = [
+        "heads removed, the least missed first",
+        "log10 of the perplexity",
+    ];
+    let panel = picture::curves(
+        "12 heads of a model that reverses lines",
+        labels,
+        vec![("perplexity".to_owned(), points)],
+    );
     Ok(picture::show("Heads removed one by one", vec![panel])?)
 }

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use attentive_hub::route::same;
 use attentive_hub::{Store, StoredModel};
-use attentive_model::directory::ModelDir;
+use attentive_model::directory::{AnyModelDir, ModelDir};
+use attentive_model::error::ModelError;
 use attentive_models::BuiltIn;
 use attentive_runtime::RuntimeError;
 use attentive_runtime::translator::{Translator, TranslatorOptions};
@@ -107,21 +108,33 @@ impl Choice {
                 return Ok(directory);
             }
         };
-        let mut directory = ModelDir::open(path).map_err(|error| {
-            if path.exists() {
-                error.into()
-            } else {
-                anyhow!(
-                    "{error} Built-in models: {}. `attentive pull` fetches others, `attentive models` lists them.",
-                    built_in_names()
-                )
-            }
-        })?;
+        let mut directory = ModelDir::open(path).map_err(|error| with_known_models(error, path))?;
         if directory.weights_bytes()? >= WORTH_CACHING {
             directory.cache = cache_folder();
         }
         Ok(directory)
     }
+
+    /// Opens a model of any family; its weights are not read.
+    pub fn open_any(&self) -> anyhow::Result<AnyModelDir> {
+        match self {
+            Self::Directory(path) => {
+                AnyModelDir::open(path).map_err(|error| with_known_models(error, path))
+            }
+            named => Ok(named.open()?.into()),
+        }
+    }
+}
+
+/// What is wrong with a path that should be a model; if nothing is there, a name may have been meant.
+fn with_known_models(error: ModelError, path: &Path) -> anyhow::Error {
+    if path.exists() {
+        return error.into();
+    }
+    anyhow!(
+        "{error} Built-in models: {}. `attentive pull` fetches others, `attentive models` lists them.",
+        built_in_names()
+    )
 }
 
 /// Makes a model write a language, if that is one of several that it writes, or the only one.

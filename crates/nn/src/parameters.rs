@@ -3,15 +3,12 @@
 //! Names are the paths of the fields, `encoder.layers.0.self_attention.query.weight`, and stand in
 //! the weights file as they are. Neighbors: the models; `attentive-train`'s optimizer and checkpoints.
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
-use attentive_model::{ModelError, tensors::TensorSpec, weights::Weights};
 use burn::{
     module::{Module, ModuleMapper, ModuleVisitor, Param},
     tensor::{Gradients, Tensor, TensorData},
 };
-
-use crate::error::NnError;
 
 /// One parameter read out of a model.
 #[derive(Debug, Clone)]
@@ -44,25 +41,6 @@ pub fn replace<M: Module>(model: M, value: impl FnMut(&str, Tensor<1>) -> Tensor
         path: Vec::new(),
         value,
     })
-}
-
-/// The model with the weights of a file, all of which are checked against the schema `tensors` first.
-pub fn load<M: Module>(model: M, tensors: &[TensorSpec], file: &Path) -> Result<M, NnError> {
-    let weights = Weights::open(file)?;
-    if weights.is_int8() {
-        let reason = "the weights are int8, which only translating on the CPU can use; \
-                      give the directory they were made from";
-        let (path, reason) = (file.to_path_buf(), reason.to_string());
-        return Err(ModelError::WrongCompute { path, reason }.into());
-    }
-    for tensor in tensors {
-        weights.f32_place(&tensor.name, &tensor.shape)?;
-    }
-    Ok(replace(model, |name, old| {
-        let (_, values) = weights.tensor(name).expect("checked against the schema");
-        let count = values.len();
-        Tensor::from_data(TensorData::new(values, [count]), &old.device())
-    }))
 }
 
 /// The gradient of every parameter that has one, flattened, by name.

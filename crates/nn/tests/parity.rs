@@ -56,7 +56,7 @@ fn recurrent_decoder_layers_match_pytorch() {
 
 fn check(fixture: &str) {
     let fixture = Fixture::read(fixture);
-    let config = config_of(&fixture);
+    let config = config(&fixture);
     let tying = config.tying;
     let device = Device::flex().autodiff();
     let model = parameters::replace(Transformer::zeros(&config, &device), |name, _| {
@@ -136,9 +136,12 @@ fn fixture_name(name: &str, tying: Tying) -> String {
     }
 }
 
-fn config_of(fixture: &Fixture) -> TransformerConfig {
-    let size =
-        |key: &str| fixture.config[key].as_u64().unwrap_or_else(|| panic!("{key}")) as usize;
+fn config(fixture: &Fixture) -> TransformerConfig {
+    let size = |key: &str| {
+        fixture.config[key]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{key}")) as usize
+    };
     let config = TransformerConfig {
         src_vocab: size("src_vocab"),
         tgt_vocab: size("tgt_vocab"),

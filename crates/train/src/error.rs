@@ -40,6 +40,25 @@ pub enum TrainError {
         /// One sentence per problem.
         problems: Vec<String>,
     },
+    /// The recipe is for a model of another family than the task trains.
+    #[error("the recipe is for a model of the family `{found}`, but this task trains `{expected}`")]
+    OtherFamily {
+        /// The recipe's family.
+        found: &'static str,
+        /// The task's.
+        expected: &'static str,
+    },
+    /// Less text than the model sees at once.
+    #[error(
+        "the training text has {tokens} tokens, but the model sees {context} at once and predicts one more; give \
+         more text (`data.text`) or lower `model.context`"
+    )]
+    ShortText {
+        /// Of the training text.
+        tokens: usize,
+        /// The model's.
+        context: usize,
+    },
     /// The model to start from is of another kind than the recipe's.
     #[error(
         "the model of `training.start_from` ({}) is not the recipe's:{}\nGive `[model]` the values of that \

@@ -66,8 +66,7 @@ pub fn evaluate<N: EncoderDecoder>(
     longest: usize,
     smoothing: f64,
 ) -> Result<Evaluation> {
-    let limit = N::longest(config)
-        .map_or(longest, |limit| limit.min(longest));
+    let limit = N::longest(config).map_or(longest, |limit| limit.min(longest));
     let pairs: Vec<Pair> = src
         .iter()
         .zip(tgt)
@@ -120,7 +119,11 @@ pub fn bleu<N: EncoderDecoder>(
         threads: Some(1),
         ..TranslatorOptions::default()
     };
-    let translator = Translator::new(model.clone(), tokenizers.clone(), options.within(N::longest(config)))?;
+    let translator = Translator::new(
+        model.clone(),
+        tokenizers.clone(),
+        options.within(N::longest(config)),
+    )?;
     let outputs: Vec<String> = translator
         .translate(src)
         .into_iter()

@@ -33,12 +33,25 @@ pub mod task;
 pub mod tensorboard;
 pub mod trainer;
 
+use attentive_model::config::Family;
+
 pub use error::{Result, TrainError};
 pub use recipe::Recipe;
 pub use trainer::Session;
 
-/// Trains what the recipe describes in this one process, until its end, early stopping or a request to stop.
+/// Trains what the recipe describes in this one process, until its end, early stopping or a request to stop. The
+/// family of the model decides the task.
 pub fn train(session: Session<'_>, observer: &mut dyn events::Observer) -> Result<events::Outcome> {
-    use {distributed::SingleProcess, task::translation::Translation};
-    trainer::train::<Translation>(session, &SingleProcess, observer)
+    use attentive_nn::models::{recurrent::Recurrent, transformer::Transformer};
+    use distributed::SingleProcess;
+    use task::{language_model::LanguageModel, translation::Translation};
+    match session.recipe.model.family() {
+        Family::Transformer => {
+            trainer::train::<Translation<Transformer>>(session, &SingleProcess, observer)
+        }
+        Family::Recurrent => {
+            trainer::train::<Translation<Recurrent>>(session, &SingleProcess, observer)
+        }
+        Family::Gpt => trainer::train::<LanguageModel>(session, &SingleProcess, observer),
+    }
 }

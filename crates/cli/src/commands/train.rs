@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use attentive_model::config::Family;
 use attentive_train::events::Outcome;
 use attentive_train::recipe::{Place, RecipeError};
 use attentive_train::tensorboard::TensorBoard;
@@ -68,8 +69,12 @@ pub fn run(args: TrainArgs, terminal: &Terminal) -> anyhow::Result<()> {
             this_command()
         ))),
     }
+    let (what, command) = match recipe.model.family() {
+        Family::Transformer | Family::Recurrent => ("translate", "translate"),
+        Family::Gpt => ("continue text", "generate"),
+    };
     terminal.note(format_args!(
-        "translate with it:\n  attentive translate --model {}",
+        "{what} with it:\n  attentive {command} --model {}",
         quoted(&run.to_string())
     ));
     Ok(())

@@ -7,10 +7,10 @@ use burn::{
     tensor::{Device, Tensor},
 };
 
-use super::{activation::Elementwise, linear::Linear};
+use super::linear::Linear;
 use crate::{
     init::Init,
-    ops::{bias_relu_dropout, dropout, project},
+    ops::{bias_activation_dropout, project},
     pass::Pass,
 };
 
@@ -54,14 +54,13 @@ impl FeedForward {
     pub fn forward(&self, x: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
         let inner = project(x, self.inner.weight.val(), pass.precision); // [batch, len, d_ff]
         let bias = self.inner.bias.val();
-        let keys = &mut pass.dropout;
-        let inner = match Elementwise::from(self.activation) {
-            Elementwise::Relu => bias_relu_dropout(inner, bias, self.dropout, keys),
-            function => {
-                let activated = function.apply(inner + bias.unsqueeze());
-                dropout(activated, self.dropout, keys)
-            }
-        };
+        let inner = bias_activation_dropout(
+            inner,
+            bias,
+            self.activation,
+            self.dropout,
+            &mut pass.dropout,
+        );
         self.outer.forward(inner, pass.precision)
     }
 }

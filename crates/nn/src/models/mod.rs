@@ -1,10 +1,13 @@
-//! Model families. The Transformer of the paper is the first; the recurrent translators came before it.
+//! Model families: [`transformer`] is the encoder-decoder of the paper, [`recurrent`] what came before it, [`gpt`] its
+//! decoder alone as a language model.
 //!
-//! [`EncoderDecoder`] is what training, evaluation and translation need of a network that translates, so that they are
+//! [`weights`] reads the weights file of a model directory, for all of them. [`EncoderDecoder`] is what training, evaluation and translation need of a network that translates, so that they are
 //! written once for all of them.
 
+pub mod gpt;
 pub mod recurrent;
 pub mod transformer;
+pub mod weights;
 
 use std::path::Path;
 
@@ -48,13 +51,8 @@ pub trait EncoderDecoder: Module + Inspect + Send + Sync + 'static {
     fn logits(&self, hidden: Tensor<3>, pass: &Pass) -> Tensor<3>;
 
     /// The label-smoothed loss of predicting `targets`, row by row, from `hidden` `[batch, len, width]`.
-    fn loss(
-        &self,
-        hidden: Tensor<3>,
-        targets: &[u32],
-        smoothing: f64,
-        pass: &Pass,
-    ) -> SmoothedLoss;
+    fn loss(&self, hidden: Tensor<3>, targets: &[u32], smoothing: f64, pass: &Pass)
+    -> SmoothedLoss;
 }
 
 /// What both networks have as methods of their own.

@@ -100,10 +100,7 @@ fn composed(
         let query = project(state.clone().unsqueeze_dim(1), query.clone(), precision);
         let scores = additive_scores(query, keys.clone(), score.clone());
         let attention = masked_softmax(scores.unsqueeze_dim(1), &mask).squeeze_dim::<3>(1); // [batch, 1, src_len]
-        let mean = attention
-            .clone()
-            .matmul(values.clone())
-            .squeeze_dim::<2>(1);
+        let mean = attention.clone().matmul(values.clone()).squeeze_dim::<2>(1);
         let input = inputs.clone().narrow(1, t, 1).squeeze_dim::<2>(1)
             + project(mean.clone(), context.clone(), precision);
         state = cell(input, state, weight.clone(), bias.clone(), precision);

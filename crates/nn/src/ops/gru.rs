@@ -214,7 +214,11 @@ impl CpuOp<4> for Gru {
         let gradient = contiguous(gradient);
         let [batch, len, gates_width] = [0, 1, 2].map(|axis| inputs.layout().shape()[axis]);
         let width = gates_width / 3;
-        let before = self.states_before(states.storage::<f32>(), start.storage::<f32>(), [batch, len, width]);
+        let before = self.states_before(
+            states.storage::<f32>(),
+            start.storage::<f32>(),
+            [batch, len, width],
+        );
         let mut d_inputs = vec![0.0; batch * len * 3 * width];
         let mut d_recurrent = vec![0.0; batch * len * 3 * width];
         let mut d_start = vec![0.0; batch * width];

@@ -18,6 +18,7 @@
 //! 5. Test with `assert_same_gradients` (`check.rs`) over random shapes, odd widths and single rows included,
 //!    and run the parity tests. Measure before and after; an operation that does not pay for its lines goes.
 
+mod activation;
 mod adam;
 mod attention;
 mod attention_blocks;
@@ -46,6 +47,7 @@ mod orthogonalize;
 mod projected_loss;
 mod simd;
 
+pub use activation::bias_activation_dropout;
 pub use adam::{AdamStep, adam_update, blend, by_root_of_squares, sum_of_squares};
 pub(crate) use attention::attention;
 pub use attention_gru::{Attentive, AttentiveStates, attention_gru};

@@ -3,7 +3,7 @@
 //! [`corpus`] reads and encodes sentence pairs ([`synthetic`] makes them up, [`fingerprint`] tells one
 //! corpus from another, [`held_out`] keeps test sets out, [`mixture`] draws lines by the weights of their files,
 //! [`augmentation`] gives lines other forms); [`batches`] puts pairs of similar length together, shuffled by
-//! [`random`].
+//! [`random`]. [`text`] reads running text, for language models.
 
 pub mod augmentation;
 pub mod batches;
@@ -13,3 +13,4 @@ pub mod held_out;
 pub mod mixture;
 pub mod random;
 pub mod synthetic;
+pub mod text;

@@ -103,7 +103,8 @@ impl Optimizer {
                 values
             }
             (_, None) => {
-                let [first, second] = ["first", "second"].map(|kind| self.take(kind, name, &values));
+                let [first, second] =
+                    ["first", "second"].map(|kind| self.take(kind, name, &values));
                 let [values, first, second] = adam_update(values, gradient, first, second, &rule);
                 self.keep("first", name, first);
                 self.keep("second", name, second);

@@ -55,7 +55,7 @@ impl Recipe {
     /// Every key that may not change with its value, in alphabetical order.
     fn fixed(&self) -> Vec<(String, Value)> {
         let mut all = Vec::new();
-        flatten(Table::try_from(self).unwrap_or_default(), "", &mut all);
+        flatten(self.table(), "", &mut all);
         all.retain(|(key, _)| {
             !FREE_ON_RESUME
                 .iter()

@@ -4,7 +4,7 @@
 //! schedule and label smoothing are the paper's (§5.3, §5.4). The keys themselves are in
 //! [`super::sections`].
 
-use attentive_model::config::Preset;
+use attentive_model::config::{Family, Preset};
 use attentive_text::tokenizer::TokenizerOptions;
 
 use super::Model;
@@ -27,6 +27,9 @@ impl Default for Data {
             vocab_src: Vec::new(),
             vocab_tgt: Vec::new(),
             max_length: 256,
+            text: Vec::new(),
+            val_text: Vec::new(),
+            val_share: 0.0,
             synthetic: None,
         }
     }
@@ -61,7 +64,7 @@ impl Default for TokenizerSection {
 
 impl Default for Model {
     fn default() -> Self {
-        Model::from_preset(Preset::Small)
+        Model::from_preset(Family::default(), Preset::Small)
     }
 }
 
@@ -76,6 +79,7 @@ impl Default for Training {
             batch_tokens: 4096,
             batch_sentences: 0,
             similar_lengths: true,
+            batch_size: 32,
             accumulate: 1,
             loss: LossKind::LabelSmoothing,
             label_smoothing: 0.1,

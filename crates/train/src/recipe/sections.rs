@@ -10,7 +10,7 @@ use attentive_nn::ops::Precision;
 use attentive_text::tokenizer::{TokenizerKind, TokenizerOptions};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// `[data]`: the sentence pairs.
+/// `[data]`: the sentence pairs, or the running text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Data {
@@ -43,6 +43,14 @@ pub struct Data {
     pub vocab_tgt: Vec<String>,
     /// Sentence pairs with more tokens than this on a side are left out, and counted.
     pub max_length: usize,
+    /// Running text for training: files that are read as they are, line breaks included (language models).
+    #[serde(deserialize_with = "one_or_many")]
+    pub text: Vec<String>,
+    /// Running text for validation; may be left out.
+    #[serde(deserialize_with = "one_or_many")]
+    pub val_text: Vec<String>,
+    /// Share of each file of `text`, at its end, that is kept for validation in place of `val_text`.
+    pub val_share: f64,
     /// A generated task instead of files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub synthetic: Option<Synthetic>,
@@ -82,9 +90,9 @@ pub enum SyntheticTask {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenizerSection {
-    /// Subwords (`unigram`, `bpe`), words (`word`) or tokens already separated by tabs (`tabs`).
+    /// Subwords (`unigram`, `bpe`), words (`word`), `characters`, or tokens already separated by tabs (`tabs`).
     pub kind: TokenizerKind,
-    /// Tokens to learn, the four special ones included; 0 with `word` and `tabs` means all.
+    /// Tokens to learn, the four special ones included; 0 with `word`, `characters` and `tabs` means all.
     pub vocab_size: usize,
     /// Words seen fewer times become `<unk>` (`word`, `tabs`).
     pub min_frequency: usize,
@@ -131,6 +139,8 @@ pub struct Training {
     pub batch_sentences: usize,
     /// Whether the sentences of a batch are about as long as each other, so that padding is rare.
     pub similar_lengths: bool,
+    /// Examples of every batch, each as long as the model's context (language models).
+    pub batch_size: usize,
     /// Gradient accumulation: batches that make one step, as one batch as large as all of them would.
     pub accumulate: usize,
     /// What is minimized.
@@ -332,7 +342,7 @@ impl Data {
     }
 
     /// Every list of files, with its key.
-    pub fn lists(&self) -> [(&'static str, &Vec<String>); 7] {
+    pub fn lists(&self) -> [(&'static str, &Vec<String>); 9] {
         [
             ("src", &self.src),
             ("tgt", &self.tgt),
@@ -341,6 +351,8 @@ impl Data {
             ("val_tgt", &self.val_tgt),
             ("vocab_src", &self.vocab_src),
             ("vocab_tgt", &self.vocab_tgt),
+            ("text", &self.text),
+            ("val_text", &self.val_text),
         ]
     }
 
@@ -348,7 +360,10 @@ impl Data {
     pub fn has_validation(&self) -> bool {
         match &self.synthetic {
             Some(synthetic) => synthetic.val_lines > 0,
-            None => !self.val_src.is_empty(),
+            None => {
+                let listed = !self.val_src.is_empty() || !self.val_text.is_empty();
+                listed || self.val_share > 0.0
+            }
         }
     }
 }

@@ -2,13 +2,26 @@
 //!
 //! The loop ([`crate::trainer`]), checkpoints, exact resuming, progress, curves and distribution are written
 //! once, for any [`Task`], and know no family of models. The task owns the data, the type of the model and its
-//! directory. [`translation`] is the first one.
+//! directory. [`translation`] is the first one, [`language_model`] another.
+//!
+//! A new family of models touches, beside the files of its own:
+//!
+//! 1. `crates/model/src/config/FAMILY.rs`: its configuration, a `ModelConfig` (presets, check, schema of tensors);
+//!    `config/mod.rs` names the file.
+//! 2. `crates/model/src/config/family.rs`: a variant of `Family` and of `AnyConfig`. The compiler finds the rest of
+//!    that file. With this, `config.json`, `AnyModelDir`, `attentive info` and the recipe's `[model]` know it.
+//! 3. `crates/nn/src/models/FAMILY`: the network, with fields that are named as the schema says.
+//! 4. `crates/train/src/task/TASK.rs`: a [`Task`], and its line in [`crate::train`].
+//! 5. `crates/train/src/recipe/keys.rs`: the lists that say which keys of a recipe mean something for it
+//!    (`TRANSLATION`, `LANGUAGE_MODELS`); keys of its own go to `sections.rs`, `defaults.rs` and `check.rs`.
+//! 6. `crates/cli/src/commands`: the commands that use it; `AnyModelDir::config_of` refuses models of other families.
 
+pub mod language_model;
 pub mod translation;
 
 use std::path::Path;
 
-use attentive_model::tensors::TensorSpec;
+use attentive_model::{config::ModelConfig, tensors::TensorSpec};
 use attentive_nn::pass::Pass;
 use burn::{
     module::Module,
@@ -16,7 +29,7 @@ use burn::{
 };
 
 use crate::{
-    Recipe, Result,
+    Recipe, Result, TrainError,
     data::fingerprint::CorpusFingerprint,
     events::{Observer, Sample},
 };
@@ -117,4 +130,41 @@ pub struct Scores {
     pub score: f64,
     /// A few examples and what the model makes of them.
     pub samples: Vec<Sample>,
+}
+
+/// The architecture that a recipe describes for vocabularies of these sizes, if it is one of the task's family.
+fn model_config<C: ModelConfig>(recipe: &Recipe, src: usize, tgt: usize) -> Result<C> {
+    let config: Option<C> = recipe.model.with_vocabularies(src, tgt);
+    let config = config.ok_or_else(|| TrainError::OtherFamily {
+        found: recipe.model.family().name(),
+        expected: C::FAMILY.name(),
+    })?;
+    config
+        .check()
+        .map_err(|problems| TrainError::Architecture { problems })?;
+    Ok(config)
+}
+
+/// Refuses a recipe whose `[model]` says otherwise than the model to start from; dropout has no weights.
+fn refuse_other_sizes<C: ModelConfig>(model: &Path, given: &C, asked: &C) -> Result<()> {
+    let keys = |config: &C| match serde_json::to_value(config) {
+        Ok(serde_json::Value::Object(keys)) => keys,
+        _ => unreachable!("a configuration is an object of plain values"),
+    };
+    let asked = keys(asked);
+    let differences: Vec<String> = keys(given)
+        .into_iter()
+        .filter(|(key, value)| key != "dropout" && asked.get(key) != Some(value))
+        .map(|(key, value)| {
+            let asked = asked.get(&key).unwrap_or(&serde_json::Value::Null);
+            format!("`model.{key}`: {value} in the model, {asked} in the recipe")
+        })
+        .collect();
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(TrainError::OtherModel {
+        model: model.to_owned(),
+        differences,
+    })
 }

@@ -6,8 +6,8 @@
 use std::{path::Path, sync::Arc};
 
 use attentive_model::{
-    config::{ModelConfig, TransformerConfig},
-    directory::{ModelDir, Tokenizers},
+    config::ModelConfig as _,
+    directory::{AnyModelDir, ModelDir, Tokenizers},
     tensors::TensorSpec,
 };
 use attentive_nn::{
@@ -20,7 +20,7 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use super::{Epoch, Scores, Task};
 use crate::{
-    Recipe, Result, TrainError,
+    Recipe, Result,
     data::{
         batches::{Batch, Budget, padding_share, plan},
         corpus::{Corpus, CorpusText, Pair},
@@ -219,42 +219,24 @@ fn first_model<N: EncoderDecoder>(
         return Ok((tokenizers, config, model));
     }
     observer.event(&Event::Preparing("reading the model to start from"));
-    let given = ModelDir::open(folder)?;
-    let config = model_config(recipe, &given.tokenizers)?;
-    let differences = size_differences(&given.config, &config);
-    if !differences.is_empty() {
-        return Err(TrainError::OtherModel {
-            model: given.path,
-            differences,
-        });
-    }
-    let model = Transformer::load(&config, &ModelDir::weights_path(&given.path), device)?;
-    Ok((given.tokenizers, config, model))
-}
-
-/// What the recipe's `[model]` says otherwise than the model to start from; dropout has no weights.
-fn size_differences(given: &TransformerConfig, asked: &TransformerConfig) -> Vec<String> {
-    let keys = |config: &TransformerConfig| match serde_json::to_value(config) {
-        Ok(serde_json::Value::Object(keys)) => keys,
-        _ => unreachable!("a configuration is an object of plain values"),
+    let given = AnyModelDir::open(folder)?;
+    let given_config = given.config_of::<N::Config>()?;
+    let tokenizers = match &given.tokenizers {
+        Some(tokenizers) => tokenizers.clone(),
+        None => Tokenizers::load(&given.path)?,
     };
-    let asked = keys(asked);
-    keys(given)
-        .into_iter()
-        .filter(|(key, value)| key != "dropout" && asked.get(key) != Some(value))
-        .map(|(key, value)| {
-            let asked = asked.get(&key).unwrap_or(&serde_json::Value::Null);
-            format!("`model.{key}`: {value} in the model, {asked} in the recipe")
-        })
-        .collect()
+    let config = model_config::<N>(recipe, &tokenizers)?;
+    super::refuse_other_sizes(&given.path, given_config, &config)?;
+    let model = N::load(&config, &ModelDir::weights_path(&given.path), device)?;
+    Ok((tokenizers, config, model))
 }
 
-fn model_config(recipe: &Recipe, tokenizers: &Tokenizers) -> Result<TransformerConfig> {
-    let config = recipe.model_config(tokenizers.src.vocab_size(), tokenizers.tgt.vocab_size());
-    config
-        .check()
-        .map_err(|problems| TrainError::Architecture { problems })?;
-    Ok(config)
+fn model_config<N: EncoderDecoder>(recipe: &Recipe, tokenizers: &Tokenizers) -> Result<N::Config> {
+    super::model_config(
+        recipe,
+        tokenizers.src.vocab_size(),
+        tokenizers.tgt.vocab_size(),
+    )
 }
 
 /// The label smoothing that a recipe asks for; plain cross-entropy has none.

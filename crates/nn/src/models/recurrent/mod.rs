@@ -9,11 +9,12 @@
 //!
 //! Both kinds are one network but for the context `c_t`, so that they can be compared. Paper: a maxout layer in front
 //! of the output. Here: a tanh, because then the output matrix can be the embedding. [`search`] lets
-//! `attentive-runtime`'s search drive it, [`weights`] reads a model directory, [`inspection`] shows its attention.
+//! `attentive-runtime`'s search drive it, [`inspection`] shows its attention.
 
 pub mod inspection;
 pub mod search;
-pub mod weights;
+
+use std::path::Path;
 
 use attentive_model::config::{Context, RecurrentConfig, Tying};
 use attentive_text::special::PAD;
@@ -22,8 +23,10 @@ use burn::{
     tensor::{Device, Int, Tensor, activation::tanh},
 };
 
+use super::weights;
 use crate::{
     attention::additive::{AdditiveAttention, AdditiveConfig},
+    error::NnError,
     init::Init,
     layers::{
         embedding::Embedding,
@@ -98,6 +101,11 @@ impl Recurrent {
         Self::init(config, &mut Init::zeros(), device)
     }
 
+    /// Reads the weights file of a model with this architecture.
+    pub fn load(config: &RecurrentConfig, file: &Path, device: &Device) -> Result<Self, NnError> {
+        weights::load(config, Self::zeros(config, device), file)
+    }
+
     fn init(config: &RecurrentConfig, init: &mut Init, device: &Device) -> Self {
         let (d, hidden) = (config.d_embedding, config.d_hidden);
         let additive = AdditiveConfig {
@@ -159,10 +167,7 @@ impl Recurrent {
         let [batch, len] = tgt.dims();
         let width = state.dims()[1];
         let embedded = self.embed(&self.target, tgt, pass);
-        let inputs = self
-            .decoder
-            .input
-            .forward(embedded.clone(), pass.precision); // [batch, len, 3 * d_hidden]
+        let inputs = self.decoder.input.forward(embedded.clone(), pass.precision); // [batch, len, 3 * d_hidden]
         let (weight, bias) = (
             self.decoder.state.weight.val(),
             self.decoder.state.bias.val(),
