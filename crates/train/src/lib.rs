@@ -51,9 +51,13 @@ pub fn train_together(
     processes: &dyn distributed::Communicator,
     observer: &mut dyn events::Observer,
 ) -> Result<events::Outcome> {
+    use attentive_nn::models::{recurrent::Recurrent, transformer::Transformer};
     use task::{language_model::LanguageModel, translation::Translation};
     match session.recipe.model.family() {
-        Family::Transformer => trainer::train::<Translation>(session, processes, observer),
+        Family::Transformer => {
+            trainer::train::<Translation<Transformer>>(session, processes, observer)
+        }
+        Family::Recurrent => trainer::train::<Translation<Recurrent>>(session, processes, observer),
         Family::Gpt => trainer::train::<LanguageModel>(session, processes, observer),
     }
 }

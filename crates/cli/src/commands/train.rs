@@ -90,7 +90,7 @@ pub fn run(args: TrainArgs, terminal: &Terminal) -> anyhow::Result<()> {
         ))),
     }
     let (what, command) = match recipe.model.family() {
-        Family::Transformer => ("translate", "translate"),
+        Family::Transformer | Family::Recurrent => ("translate", "translate"),
         Family::Gpt => ("continue text", "generate"),
     };
     terminal.note(format_args!(

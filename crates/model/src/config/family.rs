@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{GptConfig, ModelConfig, Preset, TransformerConfig};
+use super::{GptConfig, ModelConfig, Preset, RecurrentConfig, TransformerConfig};
 use crate::tensors::{TensorSpec, parameter_count};
 
 /// A family of models.
@@ -18,6 +18,9 @@ pub enum Family {
     /// The decoder alone, as a language model ("Improving Language Understanding by Generative Pre-Training",
     /// Radford et al. 2018; pre-norm as in GPT-2).
     Gpt,
+    /// Encoder and decoder of gated recurrent units, with attention (Bahdanau et al. 2015) or with one context vector
+    /// (Cho et al. 2014).
+    Recurrent,
 }
 
 /// The configuration of a model of some family.
@@ -28,6 +31,8 @@ pub enum AnyConfig {
     Transformer(TransformerConfig),
     /// Of a language model.
     Gpt(GptConfig),
+    /// Of a recurrent encoder-decoder.
+    Recurrent(RecurrentConfig),
 }
 
 /// The same expression for the configuration of each family.
@@ -36,19 +41,21 @@ macro_rules! each {
         match $any {
             AnyConfig::Transformer($config) => $value,
             AnyConfig::Gpt($config) => $value,
+            AnyConfig::Recurrent($config) => $value,
         }
     };
 }
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 2] = [Family::Transformer, Family::Gpt];
+    pub const ALL: [Family; 3] = [Family::Transformer, Family::Gpt, Family::Recurrent];
 
     /// The name in recipes and in `config.json`.
     pub fn name(self) -> &'static str {
         match self {
             Family::Transformer => "transformer",
             Family::Gpt => "gpt",
+            Family::Recurrent => "recurrent",
         }
     }
 
@@ -57,6 +64,7 @@ impl Family {
         match self {
             Family::Transformer => "`attentive translate` translates with it",
             Family::Gpt => "`attentive generate` continues text with it",
+            Family::Recurrent => "`attentive translate` translates with it",
         }
     }
 }
@@ -67,6 +75,7 @@ impl AnyConfig {
         match family {
             Family::Transformer => Self::Transformer(ModelConfig::from_preset(preset)),
             Family::Gpt => Self::Gpt(ModelConfig::from_preset(preset)),
+            Family::Recurrent => Self::Recurrent(ModelConfig::from_preset(preset)),
         }
     }
 
@@ -75,6 +84,7 @@ impl AnyConfig {
         Ok(match family {
             Family::Transformer => Self::Transformer(Deserialize::deserialize(keys)?),
             Family::Gpt => Self::Gpt(Deserialize::deserialize(keys)?),
+            Family::Recurrent => Self::Recurrent(Deserialize::deserialize(keys)?),
         })
     }
 
@@ -139,6 +149,12 @@ impl From<TransformerConfig> for AnyConfig {
 impl From<GptConfig> for AnyConfig {
     fn from(config: GptConfig) -> Self {
         Self::Gpt(config)
+    }
+}
+
+impl From<RecurrentConfig> for AnyConfig {
+    fn from(config: RecurrentConfig) -> Self {
+        Self::Recurrent(config)
     }
 }
 

@@ -1,13 +1,15 @@
 //! The configuration of each model family: plain values, checked before any tensor exists.
 //!
 //! A family is a struct that implements [`ModelConfig`]: [`TransformerConfig`] for the encoder-decoder of
-//! the paper, [`GptConfig`] for its decoder alone. [`AnyConfig`] holds the configuration of whichever family.
+//! the paper, [`GptConfig`] for its decoder alone, [`RecurrentConfig`]
+//! for what came before it. [`AnyConfig`] holds the configuration of whichever family.
 //! `config.json` of a model directory holds one, with `"format"` and, for every family but the
 //! Transformer, `"family"`. Sections refer to "Attention Is All You Need".
 
 mod family;
 mod gpt;
 mod preset;
+mod recurrent;
 mod transformer;
 
 use std::fs;
@@ -20,6 +22,7 @@ use serde_json::Value;
 pub use family::{AnyConfig, Family};
 pub use gpt::GptConfig;
 pub use preset::Preset;
+pub use recurrent::{Context, RecurrentConfig};
 pub use transformer::TransformerConfig;
 
 use crate::durable;

@@ -135,7 +135,7 @@ impl Translator {
         options: TranslatorOptions,
     ) -> Result<Self> {
         let model = CpuModel::open(&directory, compute)?;
-        let options = options.within(&directory.config);
+        let options = options.within(directory.config.position_limit());
         let translator = Self::new(model, directory.tokenizers, options)?;
         Ok(translator.framed(&directory.generation))
     }

@@ -101,6 +101,7 @@ impl Default for Optimizer {
             beta1: 0.9,
             beta2: 0.98,
             epsilon: 1e-9,
+            momentum: 0.9,
             weight_decay: 0.0,
         }
     }
@@ -116,6 +117,9 @@ impl Default for ScheduleSection {
             warmup: 4000,
             total_steps: 0,
             decay: 0,
+            decay_factor: 0.1,
+            cycle: 0,
+            cycle_factor: 1,
             min_learning_rate: 0.0,
         }
     }

@@ -9,7 +9,7 @@ use toml::{Table, Value};
 use super::{Model, Recipe, Synthetic};
 
 /// Families that learn from sentence pairs.
-pub(super) const TRANSLATION: &[Family] = &[Family::Transformer];
+pub(super) const TRANSLATION: &[Family] = &[Family::Transformer, Family::Recurrent];
 
 /// Families that learn from running text.
 pub(super) const LANGUAGE_MODELS: &[Family] = &[Family::Gpt];

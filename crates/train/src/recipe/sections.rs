@@ -187,19 +187,22 @@ pub enum LossKind {
     CrossEntropy,
 }
 
-/// `[optimizer]`: Adam and its numbers (§5.3).
+/// `[optimizer]`: which one, and its numbers (§5.3).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Optimizer {
-    /// Adam, or AdamW if the weights are to decay.
+    /// How gradients become steps.
     pub kind: OptimizerKind,
-    /// Decay of the mean of the gradients.
+    /// Decay of the mean of the gradients (`adam`, `adamw`, `muon`).
     pub beta1: f64,
-    /// Decay of the mean of their squares.
+    /// Decay of the mean of their squares (those, and `rmsprop`).
     pub beta2: f64,
     /// Keeps the division from blowing up.
     pub epsilon: f64,
-    /// Share of every weight taken away per step and unit of learning rate (`adamw`).
+    /// Share of the earlier steps that goes into the next one (`sgd`, `rmsprop`); 0 for none.
+    pub momentum: f64,
+    /// Share of every weight taken away per step and unit of learning rate (`adamw`, `muon`), or added to its gradient
+    /// (`sgd`, `rmsprop`, `adagrad`).
     pub weight_decay: f64,
 }
 
@@ -207,6 +210,12 @@ pub struct Optimizer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OptimizerKind {
+    /// Stochastic gradient descent with momentum (Polyak 1964).
+    Sgd,
+    /// Steps divided by the root of the mean squares of the gradient (Tieleman, Hinton 2012).
+    Rmsprop,
+    /// Steps divided by the root of the sum of all squares of the gradient (Duchi et al. 2011).
+    Adagrad,
     /// Adam (Kingma, Ba 2015).
     Adam,
     /// Adam with decoupled weight decay (Loshchilov, Hutter 2019).
@@ -231,11 +240,17 @@ pub struct ScheduleSection {
     pub learning_rate: f64,
     /// Steps in which the rate grows from nothing to its highest; 0 for none (not with `noam`).
     pub warmup: usize,
-    /// Step at which `cosine` and `trapezoid` have come down to `min_learning_rate`.
+    /// Step at which `cosine` and `trapezoid` have come down to `min_learning_rate`, and `one_cycle` to nearly nothing.
     pub total_steps: usize,
-    /// Steps in which `trapezoid` comes down.
+    /// Steps in which `trapezoid` comes down, and after which `step` falls each time.
     pub decay: usize,
-    /// `cosine`, `trapezoid` and `inverse_sqrt` do not fall below this after the warm-up.
+    /// What `step` multiplies the rate by each time.
+    pub decay_factor: f64,
+    /// Steps of the first cycle of `cosine_restarts`.
+    pub cycle: usize,
+    /// How many times as long as the one before each further cycle is.
+    pub cycle_factor: usize,
+    /// `cosine`, `cosine_restarts`, `trapezoid`, `step` and `inverse_sqrt` do not fall below this after the warm-up.
     pub min_learning_rate: f64,
 }
 
@@ -262,6 +277,14 @@ pub enum ScheduleKind {
     /// Warm-up, then `learning_rate`, and for the last `decay` steps straight down to
     /// `min_learning_rate` at `total_steps`.
     Trapezoid,
+    /// Warm-up, then half a cosine down to `min_learning_rate` in `cycle` steps, and again from the top (Loshchilov,
+    /// Hutter 2017).
+    CosineRestarts,
+    /// Warm-up, then `learning_rate`, which falls to `decay_factor` of itself after every `decay` steps.
+    Step,
+    /// Half a cosine up from a 25th to `learning_rate` in `warmup` steps, and down to nearly nothing at `total_steps`
+    /// (Smith, Topin 2018).
+    OneCycle,
     /// Warm-up, then always `learning_rate`.
     Constant,
 }

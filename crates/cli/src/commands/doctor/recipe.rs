@@ -25,7 +25,8 @@ use crate::wording::{bytes, count, duration};
 /// Checks the recipe and what it names.
 pub fn diagnose(args: &DoctorArgs, path: &Path, terminal: &Terminal) -> anyhow::Result<Diagnosis> {
     let recipe = Recipe::load(path, &args.set).map_err(crate::commands::train::explained)?;
-    if recipe.model.family() != Family::Transformer {
+    let pairs = [Family::Transformer, Family::Recurrent];
+    if !pairs.contains(&recipe.model.family()) {
         bail!(
             "{}: `doctor` checks sentence pairs, and this recipe's family is `{}`, which has none; `attentive train` \
              checks the recipe itself before it begins",

@@ -296,7 +296,7 @@ impl TranslateArgs {
         match route {
             Route::Direct(choice) => {
                 let directory = choice.open()?;
-                let options = self.options(choice, &directory, window)?;
+                let options = self.options(choice, TranslatorOptions::of(&directory)?, window)?;
                 let translator = model::translator(directory, self.decoding.compute, options)?;
                 Ok(Box::new(move |texts| translator.translate_marked(texts)))
             }

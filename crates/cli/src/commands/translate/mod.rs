@@ -16,7 +16,9 @@ use std::sync::Arc;
 #[cfg(feature = "training")]
 use attentive_hub::StoredModel;
 use attentive_hub::route::Route;
-use attentive_model::{ModelDir, Shortlist};
+use attentive_model::Shortlist;
+#[cfg(feature = "training")]
+use attentive_nn::models::{recurrent::Recurrent, transformer::Transformer};
 use attentive_runtime::translator::{Chain, Lines, Translation, TranslatorOptions};
 use attentive_text::Glossary;
 use attentive_text::lines::is_blank;
@@ -30,7 +32,7 @@ use crate::direction::DirectionArgs;
 use crate::exit::Ending;
 use crate::model::{self, Choice, named_usage, only_for_the_cpu};
 #[cfg(feature = "training")]
-use crate::network::LoadedModel;
+use crate::network::{self, LoadedModel};
 use crate::output::Output;
 use crate::terminal::Terminal;
 use crate::wording::plural;
@@ -176,6 +178,18 @@ impl TranslateArgs {
         answers: Answers<'_>,
     ) -> anyhow::Result<()> {
         let (device, compute) = (self.device.device.as_str(), self.decoding.compute);
+        #[cfg(feature = "training")]
+        if let Some(folder) = network::recurrent(choice) {
+            if self.draft.is_some() || self.alignments || compute != ComputeKind::Auto {
+                let problem = "--draft, --alignments and --compute are for Transformers, and this model is recurrent";
+                return Err(Ending::Usage(problem.to_owned()).into());
+            }
+            let options = self.options(choice, TranslatorOptions::default(), window)?;
+            let input = self.paragraphs(options.lines, input)?;
+            let model = LoadedModel::<Recurrent>::open(folder, device)?;
+            let translator = model.translator(options)?;
+            return answers.to(|answer| translator.translate_stream(input, answer));
+        }
         let directory = choice.open()?;
         let targets = &directory.generation.target_languages;
         if !targets.is_empty() {
@@ -189,7 +203,8 @@ impl TranslateArgs {
                 ));
             });
         }
-        let options = self.options(choice, &directory, window)?;
+        let usual = choice.options(&directory)?;
+        let options = self.options(choice, usual, window)?;
         let input = self.paragraphs(options.lines, input)?;
         match choice {
             _ if device == "cpu" => {
@@ -211,7 +226,8 @@ impl TranslateArgs {
             }
             #[cfg(feature = "training")]
             Choice::Directory(folder) | Choice::Pulled(StoredModel { folder, .. }) => {
-                let translator = LoadedModel::open(folder, device)?.translator(options)?;
+                let model = LoadedModel::<Transformer>::open(folder, device)?;
+                let translator = model.translator(options)?;
                 answers.to(|answer| translator.translate_stream(input, answer))
             }
             #[cfg(not(feature = "training"))]
@@ -254,7 +270,7 @@ impl TranslateArgs {
         }
         let translator = |choice: &Choice| {
             let directory = choice.open()?;
-            let options = self.options(choice, &directory, window)?;
+            let options = self.options(choice, choice.options(&directory)?, window)?;
             model::translator(directory, self.decoding.compute, options)
         };
         Chain::new(translator(first)?, translator(second)?).map_err(named_usage)
@@ -389,10 +405,9 @@ impl TranslateArgs {
     fn options(
         &self,
         choice: &Choice,
-        model: &ModelDir,
+        usual: TranslatorOptions,
         window: usize,
     ) -> anyhow::Result<TranslatorOptions> {
-        let usual = choice.options(model)?;
         let mut options = self
             .decoding
             .options(usual, self.alternatives.unwrap_or(1))?;
