@@ -5,6 +5,8 @@
 use std::io;
 use std::process::ExitCode;
 
+use attentive_catalog::CatalogError;
+
 use crate::terminal::Terminal;
 
 /// Ends of a command that are not plain failures.
@@ -32,6 +34,11 @@ pub fn code(result: anyhow::Result<()>, terminal: &Terminal) -> ExitCode {
     // Whoever read our output (`head`, for example) has seen enough: nothing went wrong.
     if is_broken_pipe(&error) {
         return ExitCode::SUCCESS;
+    }
+    // A language that a model does not write is a wrong argument.
+    if let Some(wrong @ CatalogError::Target { .. }) = error.downcast_ref() {
+        terminal.error(wrong);
+        return ExitCode::from(USAGE);
     }
     match error.downcast_ref::<Ending>() {
         #[cfg(feature = "training")]

@@ -18,7 +18,6 @@ mod commands;
 mod decoding;
 mod direction;
 mod exit;
-mod foreign;
 #[cfg(feature = "training")]
 mod interrupt;
 mod model;

@@ -1,7 +1,7 @@
 //! A model directory: everything needed to translate, in files that other programs can read too.
 //!
 //! ```text
-//! config.json         the architecture (TransformerConfig) and "format": 1
+//! config.json         the architecture and "format": 1; "family" for another one than the Transformer
 //! model.safetensors   the weights: f32, or int8 as `attentive quantize` writes them
 //! tokenizer.json      one tokenizer for both languages (tokenizer.spm for a SentencePiece file),
 //!                     or src.tokenizer.json and tgt.tokenizer.json
@@ -11,6 +11,7 @@
 //! `attentive-train` writes such directories (a checkpoint is one), `attentive-nn` builds a model
 //! from one, and `attentive-runtime` translates with one. The files of an [`EmbeddedModel`]
 //! are part of the program (`attentive-models`); opened, it is a model directory like any other.
+//! [`ModelDir`] is the directory of a translation model; [`AnyModelDir`] that of a model of whichever family.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 use attentive_text::Tokenizer;
 use attentive_text::tokenizer::FILE_EXTENSIONS;
 
-use crate::config::{self, TransformerConfig};
+use crate::config::{self, AnyConfig, ModelConfig, TransformerConfig};
 use crate::durable;
 use crate::error::{ModelError, Result};
 use crate::generation::{self, Generation};
@@ -71,14 +72,9 @@ impl ModelDir {
     /// The weights are not read yet; see [`ModelDir::weights`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = resolve(path.as_ref())?;
-        if !path.join(CONFIG).is_file() {
-            return Err(not_a_model(&path, format!("{CONFIG} is missing")));
-        }
-        let config = config::read(&path.join(CONFIG))?;
+        let config = config::read(&file(&path, CONFIG)?)?;
         let tokenizers = Tokenizers::load(&path)?;
-        if !path.join(WEIGHTS).is_file() {
-            return Err(not_a_model(&path, format!("{WEIGHTS} is missing")));
-        }
+        file(&path, WEIGHTS)?;
         let generation = Generation::read(&path, &config)?;
         let opened = Self::fitting(path, config, tokenizers, WeightsFile::InFolder)?;
         Ok(Self {
@@ -126,21 +122,7 @@ impl ModelDir {
         tokenizers: Tokenizers,
         weights: WeightsFile,
     ) -> Result<Self> {
-        for (side, tokenizer, model) in [
-            ("the source", &tokenizers.src, config.src_vocab),
-            ("the target", &tokenizers.tgt, config.tgt_vocab),
-        ] {
-            let tokenizer = tokenizer.vocab_size();
-            if tokenizer != model {
-                let path = Some(path);
-                return Err(ModelError::VocabularyMismatch {
-                    side,
-                    path,
-                    tokenizer,
-                    model,
-                });
-            }
-        }
+        tokenizers.must_fit((config.src_vocab, config.tgt_vocab), &path)?;
         Ok(Self {
             path,
             config,
@@ -174,9 +156,9 @@ impl ModelDir {
 
     /// Writes a model directory: `tensors` are `(name, shape, values)`. The directory is made if it
     /// is missing; files of an earlier model in it are replaced.
-    pub fn save<'a>(
+    pub fn save<'a, C: ModelConfig>(
         path: impl AsRef<Path>,
-        config: &TransformerConfig,
+        config: &C,
         tokenizers: &Tokenizers,
         tensors: impl IntoIterator<Item = (&'a str, &'a [usize], &'a [f32])>,
     ) -> Result<()> {
@@ -215,6 +197,66 @@ impl ModelDir {
     /// Where a directory's weights are.
     pub fn weights_path(path: &Path) -> PathBuf {
         path.join(WEIGHTS)
+    }
+}
+
+/// The directory of a model of any family, without its weights.
+#[derive(Debug, Clone)]
+pub struct AnyModelDir {
+    /// The directory itself (`RUN/best` or `RUN/last` if a training run was opened).
+    pub path: PathBuf,
+    /// The architecture.
+    pub config: AnyConfig,
+    /// What text is cut with, if the family reads text; a family with one vocabulary has one for both sides.
+    pub tokenizers: Option<Tokenizers>,
+}
+
+impl AnyModelDir {
+    /// Opens a model directory, or the best (else the last) model of a training run.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = resolve(path.as_ref())?;
+        let config = config::read_any(&file(&path, CONFIG)?)?;
+        let tokenizers = match config.vocabularies() {
+            None => None,
+            Some(sizes) => {
+                let tokenizers = Tokenizers::load(&path)?;
+                tokenizers.must_fit(sizes, &path)?;
+                Some(tokenizers)
+            }
+        };
+        file(&path, WEIGHTS)?;
+        Ok(Self {
+            path,
+            config,
+            tokenizers,
+        })
+    }
+
+    /// The configuration, if the model is of the family that is needed.
+    pub fn config_of<C: ModelConfig>(&self) -> Result<&C> {
+        C::of(&self.config).ok_or_else(|| ModelError::WrongFamily {
+            path: self.path.join(CONFIG),
+            found: self.config.family().name().to_string(),
+            expected: C::FAMILY.name(),
+        })
+    }
+
+    /// The tokenizer of a family with one vocabulary.
+    pub fn tokenizer(&self) -> Result<&Tokenizer> {
+        let tokenizers = self.tokenizers.as_ref();
+        let tokenizers =
+            tokenizers.ok_or_else(|| not_a_model(&self.path, "it has no tokenizer".to_string()))?;
+        Ok(&tokenizers.tgt)
+    }
+}
+
+impl From<ModelDir> for AnyModelDir {
+    fn from(directory: ModelDir) -> Self {
+        Self {
+            path: directory.path,
+            config: directory.config.into(),
+            tokenizers: Some(directory.tokenizers),
+        }
     }
 }
 
@@ -263,6 +305,25 @@ impl Tokenizers {
         }
     }
 
+    /// Refuses tokenizers of other sizes, source and target, than those of the model at `path`.
+    fn must_fit(&self, (src, tgt): (usize, usize), path: &Path) -> Result<()> {
+        for (side, tokenizer, model) in [
+            ("the source", &self.src, src),
+            ("the target", &self.tgt, tgt),
+        ] {
+            let tokenizer = tokenizer.vocab_size();
+            if tokenizer != model {
+                return Err(ModelError::VocabularyMismatch {
+                    side,
+                    path: Some(path.to_path_buf()),
+                    tokenizer,
+                    model,
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Writes the tokenizers into a directory that exists, and removes files of another layout,
     /// which would make [`Tokenizers::load`] ambiguous.
     pub fn save(&self, dir: impl AsRef<Path>) -> Result<()> {
@@ -303,9 +364,9 @@ const SHARED: &str = "tokenizer";
 const SRC: &str = "src.tokenizer";
 const TGT: &str = "tgt.tokenizer";
 
-fn save_all_but_weights(
+fn save_all_but_weights<C: ModelConfig>(
     path: &Path,
-    config: &TransformerConfig,
+    config: &C,
     tokenizers: &Tokenizers,
 ) -> Result<()> {
     fs::create_dir_all(path).map_err(ModelError::io("create", path))?;
@@ -340,6 +401,15 @@ fn resolve(path: &Path) -> Result<PathBuf> {
         path,
         format!("it has neither {CONFIG} nor `best` nor `last`"),
     ))
+}
+
+/// The path of a file that a model directory must have.
+fn file(dir: &Path, name: &str) -> Result<PathBuf> {
+    let path = dir.join(name);
+    if !path.is_file() {
+        return Err(not_a_model(dir, format!("{name} is missing")));
+    }
+    Ok(path)
 }
 
 fn not_a_model(path: &Path, found: String) -> ModelError {

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use attentive_text::error::TextError;
 use thiserror::Error;
 
+use crate::config::Family;
+
 /// A [`std::result::Result`] with a [`ModelError`].
 pub type Result<T> = std::result::Result<T, ModelError>;
 
@@ -78,8 +80,9 @@ pub enum ModelError {
 
     /// The model is of another family than the one that is needed.
     #[error(
-        "{} describes a model of the family {found}, but `{expected}` is needed here",
-        path.display()
+        "{} describes a model of the family `{found}`, but `{expected}` is needed here{}",
+        path.display(),
+        usage(found)
     )]
     WrongFamily {
         /// The file.
@@ -237,4 +240,10 @@ impl ModelError {
             source,
         }
     }
+}
+
+/// What a model of this family is for, if this program knows the family.
+fn usage(family: &str) -> String {
+    let known = Family::ALL.into_iter().find(|known| known.name() == family);
+    known.map_or_else(String::new, |known| format!("; {}", known.usage()))
 }

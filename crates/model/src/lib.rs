@@ -28,8 +28,8 @@ pub mod shortlist;
 pub mod tensors;
 pub mod weights;
 
-pub use config::{ModelConfig, TransformerConfig};
-pub use directory::{EmbeddedModel, ModelDir, Tokenizers};
+pub use config::{AnyConfig, Family, GptConfig, ModelConfig, TransformerConfig};
+pub use directory::{AnyModelDir, EmbeddedModel, ModelDir, Tokenizers};
 pub use error::{ModelError, Result};
 pub use generation::Generation;
 pub use shortlist::Shortlist;

@@ -11,6 +11,14 @@ use crate::random::{Keys, mix};
 #[derive(Debug, Clone)]
 pub struct Init {
     keys: Option<Keys>,
+    spread: Spread,
+}
+
+/// What the values of a matrix are drawn from.
+#[derive(Debug, Clone, Copy)]
+enum Spread {
+    Xavier,
+    Normal(f64),
 }
 
 impl Init {
@@ -18,12 +26,24 @@ impl Init {
     pub fn xavier_uniform(seed: u64) -> Self {
         Self {
             keys: Some(Keys::new(seed, 0)),
+            spread: Spread::Xavier,
+        }
+    }
+
+    /// Normally distributed around 0 with this standard deviation (0.02 in GPT-2 and BERT), drawn from a seed.
+    pub fn normal(seed: u64, deviation: f64) -> Self {
+        Self {
+            keys: Some(Keys::new(seed, 0)),
+            spread: Spread::Normal(deviation),
         }
     }
 
     /// Zeros, for weights that are about to be loaded.
     pub fn zeros() -> Self {
-        Self { keys: None }
+        Self {
+            keys: None,
+            spread: Spread::Xavier,
+        }
     }
 
     /// The next matrix, `[rows, columns]`.
@@ -32,13 +52,18 @@ impl Init {
             return Tensor::zeros([rows, columns], device);
         };
         let key = keys.next_key();
+        let unit = |i: u64| (mix(key.wrapping_add(i)) >> 11) as f64 / (1u64 << 53) as f64;
         let bound = (6.0 / (rows + columns) as f64).sqrt();
-        let values: Vec<f32> = (0..(rows * columns) as u64)
-            .map(|i| {
-                let unit = (mix(key.wrapping_add(i)) >> 11) as f64 / (1u64 << 53) as f64;
-                ((2.0 * unit - 1.0) * bound) as f32
-            })
-            .collect();
+        let count = (rows * columns) as u64;
+        let value = |i: u64| match self.spread {
+            Spread::Xavier => (2.0 * unit(i) - 1.0) * bound,
+            // Box and Muller (1958): a radius and an angle.
+            Spread::Normal(deviation) => {
+                let radius = (-2.0 * (1.0 - unit(i)).ln()).sqrt();
+                deviation * radius * (std::f64::consts::TAU * unit(count + i)).cos()
+            }
+        };
+        let values: Vec<f32> = (0..count).map(|i| value(i) as f32).collect();
         Tensor::from_data(TensorData::new(values, [rows, columns]), device)
     }
 }
@@ -55,5 +80,16 @@ mod tests {
         assert!(values.iter().all(|v| v.abs() <= bound));
         let variance = values.iter().map(|v| v * v).sum::<f32>() / values.len() as f32;
         assert!((variance / (bound * bound / 3.0) - 1.0).abs() < 0.05);
+    }
+    #[test]
+    fn normal_values_have_their_deviation_and_no_bound() {
+        let weight = Init::normal(1, 0.02).matrix(64, 200, &Device::flex());
+        let values: Vec<f32> = weight.into_data().iter::<f32>().collect();
+        let count = values.len() as f32;
+        let mean = values.iter().sum::<f32>() / count;
+        let variance = values.iter().map(|v| v * v).sum::<f32>() / count;
+        assert!(mean.abs() < 1e-3 && (variance / 4e-4 - 1.0).abs() < 0.05);
+        let far = values.iter().filter(|v| v.abs() > 0.04).count() as f32;
+        assert!((far / count - 0.0455).abs() < 0.01, "{far} of {count}");
     }
 }

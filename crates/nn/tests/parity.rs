@@ -1,7 +1,7 @@
 //! Parity with PyTorch: outputs, loss and every gradient of small models, from the fixtures that
 //! `fixtures/make_transformer.py` and `fixtures/make_variants.py` wrote.
 
-use std::{collections::BTreeMap, path::PathBuf};
+mod fixture;
 
 use attentive_model::config::{NormPlacement, Preset, TransformerConfig, Tying};
 use attentive_nn::{
@@ -10,8 +10,9 @@ use attentive_nn::{
     parameters,
     pass::Pass,
 };
-use burn::tensor::{Device, Int, Tensor, TensorData};
-use safetensors::SafeTensors;
+use burn::tensor::{Device, Tensor, TensorData};
+
+use fixture::Fixture;
 
 #[test]
 fn pre_norm_outputs_loss_and_gradients_match_pytorch() {
@@ -55,7 +56,7 @@ fn recurrent_decoder_layers_match_pytorch() {
 
 fn check(fixture: &str) {
     let fixture = Fixture::read(fixture);
-    let config = fixture.config();
+    let config = config(&fixture);
     let tying = config.tying;
     let device = Device::flex().autodiff();
     let model = parameters::replace(Transformer::zeros(&config, &device), |name, _| {
@@ -135,104 +136,38 @@ fn fixture_name(name: &str, tying: Tying) -> String {
     }
 }
 
-struct Fixture {
-    tensors: BTreeMap<String, (Vec<usize>, Vec<u8>)>,
-    config: serde_json::Value,
-}
-
-impl Fixture {
-    fn read(name: &str) -> Self {
-        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-            .join(format!("tests/fixtures/{name}.safetensors"));
-        let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        let file = SafeTensors::deserialize(&bytes).expect("a safetensors file");
-        let tensors = file
-            .tensors()
-            .into_iter()
-            .map(|(name, view)| (name, (view.shape().to_vec(), view.data().to_vec())))
-            .collect();
-        let (_, metadata) = SafeTensors::read_metadata(&bytes).expect("metadata");
-        let config = &metadata.metadata().as_ref().expect("metadata")["config"];
-        Self {
-            tensors,
-            config: serde_json::from_str(config).expect("JSON"),
-        }
+fn config(fixture: &Fixture) -> TransformerConfig {
+    let size = |key: &str| {
+        fixture.config[key]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{key}")) as usize
+    };
+    let config = TransformerConfig {
+        src_vocab: size("src_vocab"),
+        tgt_vocab: size("tgt_vocab"),
+        d_model: size("d_model"),
+        d_ff: size("d_ff"),
+        heads: size("heads"),
+        kv_heads: size("kv_heads"),
+        encoder_layers: size("encoder_layers"),
+        decoder_layers: size("decoder_layers"),
+        dropout: 0.0,
+        norm: if fixture.config["norm"] == "pre" {
+            NormPlacement::Pre
+        } else {
+            NormPlacement::Post
+        },
+        tying: if fixture.config["tying"] == "all" {
+            Tying::All
+        } else {
+            Tying::None
+        },
+        ..Preset::Tiny.config(0, 0)
+    };
+    let mut keys = serde_json::to_value(config).expect("plain numbers");
+    if let Some(variant) = fixture.config.get("variant") {
+        let variant = variant.as_object().expect("keys").clone();
+        keys.as_object_mut().expect("keys").extend(variant);
     }
-
-    fn raw(&self, name: &str) -> &(Vec<usize>, Vec<u8>) {
-        self.tensors
-            .get(name)
-            .unwrap_or_else(|| panic!("no tensor {name} in the fixture"))
-    }
-
-    fn floats(&self, name: &str) -> Vec<f32> {
-        self.raw(name)
-            .1
-            .chunks_exact(4)
-            .map(|b| f32::from_le_bytes(b.try_into().unwrap()))
-            .collect()
-    }
-
-    fn tokens(&self, name: &str, device: &Device) -> Tensor<2, Int> {
-        let (shape, bytes) = self.raw(name);
-        let ids: Vec<i64> = bytes
-            .chunks_exact(4)
-            .map(|b| i64::from(i32::from_le_bytes(b.try_into().unwrap())))
-            .collect();
-        Tensor::from_data(TensorData::new(ids, [shape[0], shape[1]]), device)
-    }
-
-    fn config(&self) -> TransformerConfig {
-        let size =
-            |key: &str| self.config[key].as_u64().unwrap_or_else(|| panic!("{key}")) as usize;
-        let config = TransformerConfig {
-            src_vocab: size("src_vocab"),
-            tgt_vocab: size("tgt_vocab"),
-            d_model: size("d_model"),
-            d_ff: size("d_ff"),
-            heads: size("heads"),
-            kv_heads: size("kv_heads"),
-            encoder_layers: size("encoder_layers"),
-            decoder_layers: size("decoder_layers"),
-            dropout: 0.0,
-            norm: if self.config["norm"] == "pre" {
-                NormPlacement::Pre
-            } else {
-                NormPlacement::Post
-            },
-            tying: if self.config["tying"] == "all" {
-                Tying::All
-            } else {
-                Tying::None
-            },
-            ..Preset::Tiny.config(0, 0)
-        };
-        let mut keys = serde_json::to_value(config).expect("plain numbers");
-        if let Some(variant) = self.config.get("variant") {
-            let variant = variant.as_object().expect("keys").clone();
-            keys.as_object_mut().expect("keys").extend(variant);
-        }
-        serde_json::from_value(keys).expect("a configuration")
-    }
-
-    fn count(&self, prefix: &str) -> usize {
-        self.tensors
-            .keys()
-            .filter(|name| name.starts_with(prefix))
-            .count()
-    }
-
-    /// Within 1e-4 of the reference, relative to its largest element.
-    fn compare<const D: usize>(&self, name: &str, got: Tensor<D>) {
-        let expected = self.floats(name);
-        let got: Vec<f32> = got.into_data().iter::<f32>().collect();
-        assert_eq!(got.len(), expected.len(), "{name}: number of elements");
-        let scale = expected.iter().fold(1e-6f32, |max, v| max.max(v.abs()));
-        for (i, (g, e)) in got.iter().zip(&expected).enumerate() {
-            assert!(
-                (g - e).abs() <= 1e-4 * scale + 1e-6,
-                "{name}[{i}]: got {g}, PyTorch has {e}"
-            );
-        }
-    }
+    serde_json::from_value(keys).expect("a configuration")
 }

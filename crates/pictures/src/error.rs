@@ -48,12 +48,12 @@ pub enum PictureError {
         /// The last one.
         last: usize,
     },
-    /// The decoder's self-attention of a model that has none.
+    /// An attention that the model does not have.
     #[error(
-        "the decoder of this model has no self-attention: its layers are recurrent (SSRU); the encoder's \
-         self-attention and the cross-attention can be shown"
+        "this model has no such attention: a recurrent decoder has no self-attention, a recurrent encoder neither, and \
+         with one fixed context there is no cross-attention"
     )]
-    NoDecoderSelfAttention,
+    NoSuchAttention,
     /// A run whose history cannot be read.
     #[error("cannot read the history {}: {source}\n{remedy}", path.display())]
     Unreadable {

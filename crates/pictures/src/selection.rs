@@ -78,7 +78,7 @@ impl Selection {
         let has = |kind: &Kind| !record.layers(*kind).is_empty();
         let kinds: Vec<Kind> = self.kinds.iter().copied().filter(has).collect();
         if kinds.is_empty() {
-            return Err(PictureError::NoDecoderSelfAttention);
+            return Err(PictureError::NoSuchAttention);
         }
         Ok(kinds)
     }
@@ -215,7 +215,7 @@ mod tests {
             ..selection(Heads::Mean, None)
         };
         let message = only.of(&record).unwrap_err().to_string();
-        assert!(message.contains("recurrent (SSRU)"), "{message}");
+        assert!(message.contains("recurrent decoder"), "{message}");
     }
 
     #[test]

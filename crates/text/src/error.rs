@@ -136,8 +136,15 @@ pub enum TextError {
         /// The kind of tokenizer.
         kind: TokenizerKind,
     },
+    /// Characters that should be lowercased, which a list of characters does not say of itself.
+    #[error(
+        "a tokenizer of characters does not lowercase: leave `lowercase` out, or take unigram or bpe"
+    )]
+    LowercaseCharacters,
     /// A name that is not a kind of tokenizer.
-    #[error("unknown tokenizer kind {name:?}; expected one of word, tabs, bpe, unigram")]
+    #[error(
+        "unknown tokenizer kind {name:?}; expected one of word, tabs, bpe, unigram, characters"
+    )]
     UnknownKind {
         /// The name as given.
         name: String,

@@ -11,6 +11,7 @@ use attentive_runtime::error::RuntimeError;
 use attentive_text::error::TextError;
 
 use crate::data::corpus::Report;
+use crate::data::prepared::PreparedError;
 use crate::recipe::RecipeError;
 
 /// A result of this crate.
@@ -39,6 +40,25 @@ pub enum TrainError {
     Architecture {
         /// One sentence per problem.
         problems: Vec<String>,
+    },
+    /// The recipe is for a model of another family than the task trains.
+    #[error("the recipe is for a model of the family `{found}`, but this task trains `{expected}`")]
+    OtherFamily {
+        /// The recipe's family.
+        found: &'static str,
+        /// The task's.
+        expected: &'static str,
+    },
+    /// Less text than the model sees at once.
+    #[error(
+        "the training text has {tokens} tokens, but the model sees {context} at once and predicts one more; give \
+         more text (`data.text`) or lower `model.context`"
+    )]
+    ShortText {
+        /// Of the training text.
+        tokens: usize,
+        /// The model's.
+        context: usize,
     },
     /// The model to start from is of another kind than the recipe's.
     #[error(
@@ -90,8 +110,8 @@ pub enum TrainError {
     },
     /// The recipe asks for a precision that the device does not have.
     #[error(
-        "`training.precision` (\"bf16\") needs a CPU with bf16 products (AVX512-BF16), and {device} has none. \
-         Set it to \"auto\" or \"f32\""
+        "`training.precision` (\"bf16\") needs a CPU with bf16 products (AVX512-BF16) or a GPU that computes in bf16, \
+         and {device} does not. Set it to \"auto\" or \"f32\""
     )]
     Precision {
         /// The device, in words.
@@ -109,6 +129,9 @@ pub enum TrainError {
         /// Times in a row.
         times: u64,
     },
+    /// A prepared corpus.
+    #[error(transparent)]
+    Prepared(#[from] PreparedError),
     /// The run's folder and its checkpoints.
     #[error(transparent)]
     Storage(#[from] StorageError),

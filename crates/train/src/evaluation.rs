@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use attentive_metrics::bleu::corpus_bleu;
-use attentive_model::{config::TransformerConfig, directory::Tokenizers};
-use attentive_nn::{models::transformer::Transformer, pass::Pass};
+use attentive_model::directory::Tokenizers;
+use attentive_nn::{models::EncoderDecoder, pass::Pass};
 use attentive_runtime::{
     search::SearchOptions,
     translator::{Translator, TranslatorOptions},
@@ -59,18 +59,16 @@ pub fn label_smoothing(model_dir: &Path) -> Result<f64> {
 ///
 /// Pairs with more than `longest` tokens on a side are left out: the memory of attention grows with the
 /// square of the length, so a single enormous line would exhaust any machine.
-pub fn evaluate(
-    model: &Transformer,
-    config: &TransformerConfig,
+pub fn evaluate<N: EncoderDecoder>(
+    model: &N,
+    config: &N::Config,
     tokenizers: &Tokenizers,
     src: &[String],
     tgt: &[String],
     longest: usize,
     smoothing: f64,
 ) -> Result<Evaluation> {
-    let limit = config
-        .position_limit()
-        .map_or(longest, |limit| limit.min(longest));
+    let limit = N::longest(config).map_or(longest, |limit| limit.min(longest));
     let pairs: Vec<Pair> = src
         .iter()
         .zip(tgt)
@@ -93,8 +91,8 @@ pub fn evaluate(
 
 /// Sums of objective and cross-entropy over all pairs, and the number of target tokens. The processes share the
 /// batches, and all get the sums, added in the order of the batches.
-pub fn sums(
-    model: &Transformer,
+pub fn sums<N: EncoderDecoder>(
+    model: &N,
     pairs: &[Pair],
     smoothing: f64,
     processes: &dyn Communicator,
@@ -120,7 +118,7 @@ pub fn sums(
 
 /// What `work` makes of all items, in their order: each process works on every so manyth of them and gets the
 /// results of the others.
-fn share<I, O: Serialize + DeserializeOwned>(
+pub fn share<I, O: Serialize + DeserializeOwned>(
     items: &[I],
     processes: &dyn Communicator,
     work: impl Fn(&I) -> O,
@@ -161,9 +159,9 @@ fn joined<O: Serialize + DeserializeOwned>(own: Vec<O>, processes: &dyn Communic
 
 /// Translates `src` and scores it against `tgt` as sacreBLEU would; the first `samples` lines come back. The processes
 /// share the lines.
-pub fn bleu(
-    model: &Transformer,
-    config: &TransformerConfig,
+pub fn bleu<N: EncoderDecoder>(
+    model: &N,
+    config: &N::Config,
     tokenizers: &Tokenizers,
     src: &[String],
     tgt: &[String],
@@ -180,7 +178,11 @@ pub fn bleu(
         threads: Some(1),
         ..TranslatorOptions::default()
     };
-    let translator = Translator::new(model.clone(), tokenizers.clone(), options.within(config))?;
+    let translator = Translator::new(
+        model.clone(),
+        tokenizers.clone(),
+        options.within(N::longest(config)),
+    )?;
     let own = src.iter().skip(processes.rank()).step_by(processes.size());
     let own: Vec<String> = own.cloned().collect();
     let own = translator.translate(&own).into_iter();

@@ -33,11 +33,14 @@ pub mod task;
 pub mod tensorboard;
 pub mod trainer;
 
+use attentive_model::config::Family;
+
 pub use error::{Result, TrainError};
 pub use recipe::Recipe;
 pub use trainer::Session;
 
-/// Trains what the recipe describes in this one process, until its end, early stopping or a request to stop.
+/// Trains what the recipe describes in this one process, until its end, early stopping or a request to stop. The
+/// family of the model decides the task.
 pub fn train(session: Session<'_>, observer: &mut dyn events::Observer) -> Result<events::Outcome> {
     train_together(session, &distributed::SingleProcess, observer)
 }
@@ -48,5 +51,13 @@ pub fn train_together(
     processes: &dyn distributed::Communicator,
     observer: &mut dyn events::Observer,
 ) -> Result<events::Outcome> {
-    trainer::train::<task::translation::Translation>(session, processes, observer)
+    use attentive_nn::models::{recurrent::Recurrent, transformer::Transformer};
+    use task::{language_model::LanguageModel, translation::Translation};
+    match session.recipe.model.family() {
+        Family::Transformer => {
+            trainer::train::<Translation<Transformer>>(session, processes, observer)
+        }
+        Family::Recurrent => trainer::train::<Translation<Recurrent>>(session, processes, observer),
+        Family::Gpt => trainer::train::<LanguageModel>(session, processes, observer),
+    }
 }

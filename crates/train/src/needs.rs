@@ -123,6 +123,7 @@ pub fn trial(
 fn of_trial(recipe: &Recipe, scratch: &Path) -> Recipe {
     let mut trial = recipe.clone();
     let data = &mut trial.data;
+    data.prepared.clear();
     if data.synthetic.is_none() {
         data.dir = scratch.display().to_string();
         data.src = vec!["trial.src".into()];
@@ -221,11 +222,8 @@ impl Needs {
         let kept = encoded.len() as f64 / sample.len().max(1) as f64;
         let per_epoch = pairs * kept * batches as f64 / encoded.len().max(1) as f64;
         let per_epoch = (per_epoch / training.accumulate as f64).max(1.0);
-        let (src, tgt) = (&trial.tokenizers.src, &trial.tokenizers.tgt);
-        let d_model = recipe
-            .model_config(src.vocab_size(), tgt.vocab_size())
-            .d_model;
-        let schedule = Schedule::new(&recipe.schedule, d_model).accumulating(training.accumulate);
+        let schedule = Schedule::new(&recipe.schedule, recipe.model.config.width())
+            .accumulating(training.accumulate);
         let limit = (training.max_steps > 0).then_some(training.max_steps);
         let limit = limit.into_iter().chain(schedule.last_step()).min();
         let mut steps = per_epoch * training.epochs as f64;

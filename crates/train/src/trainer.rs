@@ -88,6 +88,7 @@ pub fn train<T: Task>(
         } else {
             HashSet::new()
         },
+        tried: None,
         sums,
         session,
         communicator,
@@ -106,6 +107,8 @@ struct Trainer<'a, T: Task> {
     sums: Option<GradientSums<'a>>,
     /// Parameters whose gradients can be sent before the backward pass ends.
     early: HashSet<String>,
+    /// The epoch in which that was last found to be so.
+    tried: Option<u64>,
     /// What the processes agreed on in the last round.
     votes: Votes,
     /// How fast the processes are.
@@ -125,13 +128,13 @@ struct Trainer<'a, T: Task> {
 
 impl<T: Task> Trainer<'_, T> {
     fn run(&mut self, observer: &mut dyn Observer) -> Result<Outcome> {
-        let first = self.ready.task.epoch(0);
+        let first = self.ready.task.epoch(0)?;
         observer.event(&Event::Started(self.introduction(&first)));
         let mut first = Some(first);
         while let Some(number) = self.next_epoch() {
             let epoch = first.take().filter(|_| number == 0);
-            let epoch = epoch.unwrap_or_else(|| self.ready.task.epoch(number));
-            while (self.ready.snapshot.state.batch as usize) < epoch.plan.len() {
+            let epoch = epoch.map_or_else(|| self.ready.task.epoch(number), Ok)?;
+            while (self.ready.snapshot.state.batch as usize) < epoch.plan.batches() {
                 if self.votes().stop && self.can_stop() {
                     self.save(CheckpointKind::Interval, observer)?;
                     return Ok(Outcome::Interrupted);
@@ -180,9 +183,10 @@ impl<T: Task> Trainer<'_, T> {
         let state = &self.ready.snapshot.state;
         let (rank, size) = (self.communicator.rank(), self.communicator.size());
         let to_step = accumulate - state.micro_step as usize;
-        let round = Round::new(state.batch as usize, epoch.plan.len(), to_step, rank, size);
+        let in_epoch = epoch.plan.batches();
+        let round = Round::new(state.batch as usize, in_epoch, to_step, rank, size);
 
-        let mut reports = self.compute(number, epoch, &round);
+        let mut reports = self.compute(number, epoch, &round)?;
         self.votes = (reports.iter().map(|report| report.votes)).fold(Votes::default(), Votes::or);
         for (rank, report) in reports.iter().enumerate() {
             self.pace.add(rank, report.targets, report.seconds);
@@ -194,9 +198,12 @@ impl<T: Task> Trainer<'_, T> {
             state.examples += report.examples as u64;
             state.tokens += report.targets as u64;
         }
-        let examples = &epoch.plan[round.batches.clone()];
+        let examples = || -> Result<Vec<_>> {
+            let batches = round.batches.clone();
+            batches.map(|index| epoch.plan.batch(index)).collect()
+        };
         if let Some(bad) = reports.iter().find(|report| !report.loss.is_finite()) {
-            return self.reject("the loss", bad.loss, examples, observer);
+            return self.reject("the loss", bad.loss, &examples()?, observer);
         }
         state.micro_step += round.batches.len() as u64;
         for report in &reports {
@@ -208,7 +215,7 @@ impl<T: Task> Trainer<'_, T> {
         }
         let norm = self.sum_gradients() / self.ready.snapshot.state.micro_tokens as f64;
         if !norm.is_finite() {
-            return self.reject("a gradient", norm, examples, observer);
+            return self.reject("a gradient", norm, &examples()?, observer);
         }
         self.step(norm, observer)
     }

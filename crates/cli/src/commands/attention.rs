@@ -7,6 +7,8 @@ use std::path::PathBuf;
 #[cfg(feature = "training")]
 use attentive_hub::StoredModel;
 use attentive_hub::route::Route;
+#[cfg(feature = "training")]
+use attentive_nn::models::{recurrent::Recurrent, transformer::Transformer};
 use attentive_pictures::color::Theme;
 use attentive_pictures::from_model::Target;
 use attentive_pictures::record::{Kind, Record, Side};
@@ -24,7 +26,7 @@ use crate::direction::DirectionArgs;
 use crate::exit::Ending;
 use crate::model::{Choice, only_for_the_cpu};
 #[cfg(feature = "training")]
-use crate::network::LoadedModel;
+use crate::network::{self, LoadedModel};
 use crate::picture::PictureArgs;
 use crate::terminal::Terminal;
 use crate::wording::plural;
@@ -134,9 +136,7 @@ pub fn run(args: AttentionArgs, terminal: &Terminal) -> anyhow::Result<()> {
         model: choice.name(),
     };
     if record.decoder.is_empty() && selection.kinds.len() > 1 {
-        terminal.note(
-            "the decoder's layers are recurrent (SSRU): there is no self-attention of theirs",
-        );
+        terminal.note("the decoder is recurrent: there is no self-attention of its own");
     }
     let theme = args.picture.theme(Theme::Light);
     let sections = selection.of(&record).map_err(usage)?;
@@ -203,6 +203,16 @@ impl AttentionArgs {
             Some(text) => Target::Given(text),
             None => Target::Translation(&search),
         };
+        #[cfg(feature = "training")]
+        if let Some(folder) = network::recurrent(choice) {
+            let model = LoadedModel::<Recurrent>::open(folder, &self.device.device)?;
+            let LoadedModel {
+                network,
+                tokenizers,
+                ..
+            } = &model;
+            return Ok(Record::of(network, tokenizers, &self.sentence, target)?);
+        }
         let record = match (self.device.device.as_str(), choice) {
             ("cpu", _) => {
                 let dir = choice.open()?;
@@ -215,7 +225,7 @@ impl AttentionArgs {
             _ => return Err(only_for_the_cpu("this build is")),
             #[cfg(feature = "training")]
             (device, Choice::Directory(folder) | Choice::Pulled(StoredModel { folder, .. })) => {
-                let model = LoadedModel::open(folder, device)?;
+                let model = LoadedModel::<Transformer>::open(folder, device)?;
                 Record::of(&model.network, &model.tokenizers, &self.sentence, target)
             }
         };
@@ -260,7 +270,7 @@ fn usage(error: PictureError) -> anyhow::Error {
     match error {
         PictureError::NoSuchLayer { .. }
         | PictureError::NoSuchHead { .. }
-        | PictureError::NoDecoderSelfAttention => Ending::Usage(error.to_string()).into(),
+        | PictureError::NoSuchAttention => Ending::Usage(error.to_string()).into(),
         other => other.into(),
     }
 }

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use attentive_nn::models::transformer::Transformer;
 use attentive_runtime::translator::TranslatorOptions;
 use attentive_train::Recipe;
 use attentive_train::data::synthetic;
@@ -104,7 +105,7 @@ fn show(args: &DemoArgs, run: &Path, task: &Synthetic) -> anyhow::Result<()> {
             translator.translate(&sources)
         }
         device => {
-            let model = LoadedModel::open(run, device)?;
+            let model = LoadedModel::<Transformer>::open(run, device)?;
             model.translator(options)?.translate(&sources)
         }
     };

@@ -47,10 +47,10 @@ struct TrainArgs {
     /// Text files, plain or gzip'd; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// unigram, bpe (subwords), word, or tabs (tokens already separated by tabs)
+    /// unigram, bpe (subwords), word, characters, or tabs (tokens already separated by tabs)
     #[arg(long, value_name = "KIND", default_value_t = TokenizerOptions::default().kind)]
     kind: TokenizerKind,
-    /// Vocabulary size, special tokens included; 0 with word and tabs for no limit
+    /// Vocabulary size, special tokens included; 0 with word, characters and tabs for no limit
     #[arg(long, value_name = "N", default_value_t = TokenizerOptions::default().vocab_size)]
     vocab_size: usize,
     /// Leave out words, or pairs to merge, that occur less often

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use attentive_model::config::Family;
 use attentive_train::events::{Event, Observer, Outcome};
 use attentive_train::recipe::{Place, RecipeError};
 use attentive_train::tensorboard::TensorBoard;
@@ -12,7 +13,7 @@ use clap::Args;
 
 use crate::arguments::DeviceArg;
 use crate::exit::Ending;
-use crate::interrupt::{self, Says};
+use crate::interrupt;
 use crate::progress::TrainingProgress;
 use crate::ranks::{Ranks, binding_note};
 use crate::terminal::Terminal;
@@ -88,8 +89,12 @@ pub fn run(args: TrainArgs, terminal: &Terminal) -> anyhow::Result<()> {
             this_command()
         ))),
     }
+    let (what, command) = match recipe.model.family() {
+        Family::Transformer | Family::Recurrent => ("translate", "translate"),
+        Family::Gpt => ("continue text", "generate"),
+    };
     terminal.note(format_args!(
-        "translate with it:\n  attentive translate --model {}",
+        "{what} with it:\n  attentive {command} --model {}",
         quoted(&run.to_string())
     ));
     Ok(())
@@ -115,9 +120,13 @@ pub fn train(
 ) -> anyhow::Result<Outcome> {
     let processes = ranks.communicator();
     let stop = interrupt::stop_flag(match (processes.size(), processes.is_root()) {
-        (1, _) => Says::Alone,
-        (_, true) => Says::ForAll,
-        (_, false) => Says::Nothing,
+        (1, _) => Some("saving a checkpoint first (once more to stop at once, unsaved)"),
+        (_, true) => Some(
+            "the ranks save a checkpoint first; if one of them is gone, the same command goes on from the last one, \
+             with as many ranks as there are",
+        ),
+        // Another rank says it for all.
+        (_, false) => None,
     })?;
     let session = Session {
         recipe,
@@ -203,7 +212,7 @@ fn suggestion(path: &Path, folder: &Path) -> String {
 }
 
 /// The command line of this process, to be typed again.
-fn this_command() -> String {
+pub fn this_command() -> String {
     let words: Vec<String> = std::env::args().map(|word| quoted(&word)).collect();
     words.join(" ")
 }

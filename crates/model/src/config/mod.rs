@@ -1,10 +1,15 @@
 //! The configuration of each model family: plain values, checked before any tensor exists.
 //!
 //! A family is a struct that implements [`ModelConfig`]: [`TransformerConfig`] for the encoder-decoder of
-//! the paper. `config.json` of a model directory holds one, with `"format"` and, for every family but the
+//! the paper, [`GptConfig`] for its decoder alone, [`RecurrentConfig`]
+//! for what came before it. [`AnyConfig`] holds the configuration of whichever family.
+//! `config.json` of a model directory holds one, with `"format"` and, for every family but the
 //! Transformer, `"family"`. Sections refer to "Attention Is All You Need".
 
+mod family;
+mod gpt;
 mod preset;
+mod recurrent;
 mod transformer;
 
 use std::fs;
@@ -14,7 +19,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use family::{AnyConfig, Family};
+pub use gpt::GptConfig;
 pub use preset::Preset;
+pub use recurrent::{Context, RecurrentConfig};
 pub use transformer::TransformerConfig;
 
 use crate::durable;
@@ -22,9 +30,32 @@ use crate::error::{ModelError, Result};
 use crate::tensors::TensorSpec;
 
 /// The architecture of one model of some family.
-pub trait ModelConfig: Serialize + DeserializeOwned {
-    /// What `config.json` calls the family.
-    const FAMILY: &'static str;
+pub trait ModelConfig: Serialize + DeserializeOwned + Clone {
+    /// Which family it is.
+    const FAMILY: Family;
+
+    /// Keys that the tokenizers decide, and so no recipe has.
+    const VOCABULARIES: &'static [&'static str];
+
+    /// This configuration, if `any` is of this family.
+    fn of(any: &AnyConfig) -> Option<&Self>;
+
+    /// The configuration of a named size, with empty vocabularies.
+    fn from_preset(preset: Preset) -> Self;
+
+    /// This configuration with a value for each key that is otherwise left out where it has its usual value.
+    fn with_every_key(self) -> Self {
+        self
+    }
+
+    /// How many tokens are read and written, if the family has tokens at all.
+    fn vocabularies(&self) -> Option<(usize, usize)>;
+
+    /// The same architecture for vocabularies of these sizes; a family with one vocabulary takes the second.
+    fn with_vocabularies(self, src: usize, tgt: usize) -> Self;
+
+    /// The width of the layers, `d_model`, by which the learning rate of the `noam` schedule is scaled.
+    fn width(&self) -> usize;
 
     /// Every problem of this configuration at once, each a sentence that names the keys and their values.
     fn check(&self) -> std::result::Result<(), Vec<String>>;
@@ -149,8 +180,8 @@ pub enum Autoregression {
 /// Raised whenever files of the new kind could no longer be read by an older program.
 const FORMAT: u64 = 1;
 
-/// The family of a `config.json` that names none.
-const DEFAULT_FAMILY: &str = TransformerConfig::FAMILY;
+/// Larger sizes are typing errors, and would overflow the arithmetic on shapes.
+const LARGEST_SIZE: usize = 1 << 24;
 
 /// Reads `config.json` and checks it.
 pub fn read<C: ModelConfig>(path: &Path) -> Result<C> {
@@ -167,6 +198,33 @@ pub(crate) fn has_format(path: &Path) -> bool {
 
 /// What the bytes of a `config.json` say; errors call it `path`.
 pub fn parse<C: ModelConfig>(path: &Path, bytes: &[u8]) -> Result<C> {
+    let (family, keys) = split(path, bytes)?;
+    if family != C::FAMILY.name() {
+        return Err(ModelError::WrongFamily {
+            path: path.to_path_buf(),
+            found: family,
+            expected: C::FAMILY.name(),
+        });
+    }
+    checked(path, C::deserialize(keys), C::check)
+}
+
+/// Reads a `config.json` of any family and checks it.
+pub fn read_any(path: &Path) -> Result<AnyConfig> {
+    let bytes = fs::read(path).map_err(ModelError::io("read", path))?;
+    let (name, keys) = split(path, &bytes)?;
+    let Some(family) = Family::ALL.into_iter().find(|family| family.name() == name) else {
+        let known = Family::ALL.map(Family::name).join(", ");
+        return Err(ModelError::BadConfigFile {
+            path: path.to_path_buf(),
+            reason: format!("the family {name} is unknown; this program knows {known}"),
+        });
+    };
+    checked(path, AnyConfig::of_family(family, keys), AnyConfig::check)
+}
+
+/// The family that the bytes of a `config.json` name, and the keys of its configuration.
+fn split(path: &Path, bytes: &[u8]) -> Result<(String, Value)> {
     let bad = |reason| ModelError::BadConfigFile {
         path: path.to_path_buf(),
         reason,
@@ -184,30 +242,36 @@ pub fn parse<C: ModelConfig>(path: &Path, bytes: &[u8]) -> Result<C> {
             expected: FORMAT,
         });
     }
-    let family = object.shift_remove("family");
-    let family = family.unwrap_or_else(|| DEFAULT_FAMILY.into());
-    if family != C::FAMILY {
-        return Err(ModelError::WrongFamily {
-            path: path.to_path_buf(),
-            found: family.to_string(),
-            expected: C::FAMILY,
-        });
-    }
-    let config: C = serde_json::from_value(json).map_err(|error| bad(error.to_string()))?;
-    config
-        .check()
-        .map_err(|problems| ModelError::ImpossibleModel {
-            path: path.to_path_buf(),
-            problems,
-        })?;
+    let family = match object.shift_remove("family") {
+        None => Family::default().name().to_string(),
+        Some(Value::String(family)) => family,
+        Some(other) => other.to_string(),
+    };
+    Ok((family, json))
+}
+
+/// A configuration that was read, if it describes a possible model.
+fn checked<C>(
+    path: &Path,
+    read: serde_json::Result<C>,
+    check: impl Fn(&C) -> std::result::Result<(), Vec<String>>,
+) -> Result<C> {
+    let config = read.map_err(|error| ModelError::BadConfigFile {
+        path: path.to_path_buf(),
+        reason: error.to_string(),
+    })?;
+    check(&config).map_err(|problems| ModelError::ImpossibleModel {
+        path: path.to_path_buf(),
+        problems,
+    })?;
     Ok(config)
 }
 
 /// Writes `config.json`, whole or not at all.
 pub fn write<C: ModelConfig>(path: &Path, config: &C) -> Result<()> {
     let mut keys = serde_json::Map::from_iter([("format".to_string(), FORMAT.into())]);
-    if C::FAMILY != DEFAULT_FAMILY {
-        keys.insert("family".to_string(), C::FAMILY.into());
+    if C::FAMILY != Family::default() {
+        keys.insert("family".to_string(), C::FAMILY.name().into());
     }
     match serde_json::to_value(config) {
         Ok(Value::Object(object)) => keys.extend(object),

@@ -7,8 +7,8 @@ use attentive_text::special::SPECIALS;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Activation, Autoregression, EmbeddingNorm, FinalNorm, ModelConfig, NormPlacement, PositionKind,
-    Tying,
+    Activation, AnyConfig, Autoregression, EmbeddingNorm, Family, FinalNorm, LARGEST_SIZE,
+    ModelConfig, NormPlacement, PositionKind, Preset, Tying,
 };
 use crate::tensors::{Role, Schema, TensorSpec, parameter_count};
 
@@ -120,7 +120,47 @@ impl TransformerConfig {
 }
 
 impl ModelConfig for TransformerConfig {
-    const FAMILY: &'static str = "transformer";
+    const FAMILY: Family = Family::Transformer;
+    const VOCABULARIES: &'static [&'static str] = &["src_vocab", "tgt_vocab"];
+
+    fn of(any: &AnyConfig) -> Option<&Self> {
+        match any {
+            AnyConfig::Transformer(config) => Some(config),
+            _ => None,
+        }
+    }
+
+    fn from_preset(preset: Preset) -> Self {
+        preset.config(0, 0)
+    }
+
+    fn with_every_key(self) -> Self {
+        Self {
+            activation: Activation::Swish,
+            position_offset: 1,
+            embedding_scale: Some(1.0),
+            embedding_norm: EmbeddingNorm::LayerNorm,
+            final_norm: FinalNorm::LayerNorm,
+            autoregression: Autoregression::Ssru,
+            ..self
+        }
+    }
+
+    fn vocabularies(&self) -> Option<(usize, usize)> {
+        Some((self.src_vocab, self.tgt_vocab))
+    }
+
+    fn with_vocabularies(self, src_vocab: usize, tgt_vocab: usize) -> Self {
+        Self {
+            src_vocab,
+            tgt_vocab,
+            ..self
+        }
+    }
+
+    fn width(&self) -> usize {
+        self.d_model
+    }
 
     fn check(&self) -> Result<(), Vec<String>> {
         let mut problems = Vec::new();
@@ -275,13 +315,9 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Larger sizes are typing errors, and would overflow the arithmetic on shapes.
-const LARGEST_SIZE: usize = 1 << 24;
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Preset;
 
     fn problems(change: impl FnOnce(&mut TransformerConfig)) -> Vec<String> {
         let mut config = Preset::Base.config(100, 120);

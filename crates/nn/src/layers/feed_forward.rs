@@ -1,21 +1,16 @@
 //! `FFN(x) = max(0, x W1 + b1) W2 + b2`, applied to each position (§3.3), or another function instead of the
 //! maximum.
 
-use std::f64::consts::PI;
-
 use attentive_model::config::Activation;
 use burn::{
     module::Module,
-    tensor::{
-        Device, Tensor,
-        activation::{gelu, sigmoid, silu},
-    },
+    tensor::{Device, Tensor},
 };
 
 use super::linear::Linear;
 use crate::{
     init::Init,
-    ops::{bias_relu_dropout, dropout, project},
+    ops::{bias_activation_dropout, project},
     pass::Pass,
 };
 
@@ -59,28 +54,13 @@ impl FeedForward {
     pub fn forward(&self, x: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
         let inner = project(x, self.inner.weight.val(), pass.precision); // [batch, len, d_ff]
         let bias = self.inner.bias.val();
-        let keys = &mut pass.dropout;
-        let inner = match smooth(self.activation) {
-            None => bias_relu_dropout(inner, bias, self.dropout, keys),
-            Some(function) => dropout(function(inner + bias.unsqueeze()), self.dropout, keys),
-        };
+        let inner = bias_activation_dropout(
+            inner,
+            bias,
+            self.activation,
+            self.dropout,
+            &mut pass.dropout,
+        );
         self.outer.forward(inner, pass.precision)
     }
-}
-
-/// Activations other than ReLU, as plain tensor operations.
-fn smooth(activation: Activation) -> Option<fn(Tensor<3>) -> Tensor<3>> {
-    match activation {
-        Activation::Relu => None,
-        Activation::Swish => Some(silu),
-        Activation::Gelu => Some(gelu),
-        Activation::GeluTanh => Some(gelu_tanh),
-        Activation::GeluSigmoid => Some(|x| x.clone() * sigmoid(x * 1.702)),
-    }
-}
-
-fn gelu_tanh(x: Tensor<3>) -> Tensor<3> {
-    let cubic = x.clone() * x.clone() * x.clone() * 0.044715;
-    let tanh = ((x.clone() + cubic) * (2.0 / PI).sqrt()).tanh();
-    x * (tanh + 1.0) * 0.5
 }

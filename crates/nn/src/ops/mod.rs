@@ -18,9 +18,11 @@
 //! 5. Test with `assert_same_gradients` (`check.rs`) over random shapes, odd widths and single rows included,
 //!    and run the parity tests. Measure before and after; an operation that does not pay for its lines goes.
 
+mod activation;
 mod adam;
 mod attention;
 mod attention_blocks;
+mod attention_gru;
 mod attention_kernel;
 mod attention_softmax;
 #[cfg(target_arch = "x86_64")]
@@ -33,6 +35,7 @@ mod dropout;
 mod elementwise;
 mod embedding;
 mod fused;
+mod gru;
 pub mod handover;
 mod kl_divergence;
 mod label_smoothing;
@@ -45,12 +48,15 @@ mod orthogonalize;
 mod projected_loss;
 mod simd;
 
-pub use adam::{AdamStep, adam_update, blend, sum_of_squares};
+pub use activation::bias_activation_dropout;
+pub use adam::{AdamStep, adam_update, blend, by_root_of_squares, sum_of_squares};
 pub(crate) use attention::attention;
+pub use attention_gru::{Attentive, AttentiveStates, attention_gru};
 pub use dropout::dropout;
 pub use elementwise::{bias_relu_dropout, dropout_add};
 pub use embedding::embed;
 pub(crate) use fused::{node_id, on_cpu};
+pub use gru::{Direction, gru};
 pub use kl_divergence::kl_divergence;
 pub use label_smoothing::{SmoothedLoss, smoothed_loss};
 pub use layer_norm::layer_norm;

@@ -29,6 +29,7 @@ pub use candidates::restrict;
 pub use constraints::{Constraint, NoRepeatedNgrams, Term, Terms};
 pub use options::{LengthLimit, Method, Sampling, SearchOptions};
 pub use request::Request;
+pub use sampling::{Choice, Sampler};
 
 /// A model that continues target sentences, many rows at a time.
 ///

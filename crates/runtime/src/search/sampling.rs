@@ -11,7 +11,8 @@ use super::at_most_zero;
 use super::options::Sampling;
 
 /// Draws the tokens of one sample.
-pub(super) struct Sampler {
+#[derive(Debug)]
+pub struct Sampler {
     sampling: Sampling,
     generator: StdRng,
 }
@@ -73,7 +74,8 @@ impl Sampler {
 }
 
 /// A token that may be drawn.
-pub(super) struct Choice {
+#[derive(Debug)]
+pub struct Choice {
     token: u32,
     log_prob: f64,
     weight: f64,

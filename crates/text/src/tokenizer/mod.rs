@@ -1,9 +1,9 @@
 //! Tokenizers: a line of text to token ids and back.
 //!
-//! Three families behind one type. Word tokenizers (`words`) know a list of words and give `<unk>`
-//! for all others; subword tokenizers (`subword`) know every byte and so give back every string
-//! exactly; the third family comes from other programs: [`SentencePiece`] files, with a vocabulary of
-//! their own or another one beside them, the codes of subword-nmt (`subword_nmt`), single `characters`.
+//! Several families behind one type. Word tokenizers (`words`) know a list of words and give `<unk>`
+//! for all others, `characters` a list of characters; subword tokenizers (`subword`) know every byte and so give back every string
+//! exactly; the others come from other programs: [`SentencePiece`] files, with a vocabulary of
+//! their own or another one beside them, the codes of subword-nmt (`subword_nmt`).
 //! [`vocabulary_file`] reads the vocabularies of other programs, `imported` is our file of such tokenizers.
 //! Models, search and training only see [`Tokenizer`]; `<s>` and `</s>` are theirs to add.
 
@@ -67,10 +67,10 @@ impl Tokenizer {
             TokenizerKind::Bpe | TokenizerKind::Unigram => {
                 Inner::Subword(Arc::new(SubwordTokenizer::train(options, texts)?))
             }
-            TokenizerKind::SentencePiece
-            | TokenizerKind::SubwordNmt
-            | TokenizerKind::Characters
-            | TokenizerKind::Spaces => {
+            TokenizerKind::Characters => {
+                Inner::Characters(Arc::new(Characters::train(options, texts)?))
+            }
+            TokenizerKind::SentencePiece | TokenizerKind::SubwordNmt | TokenizerKind::Spaces => {
                 return Err(TextError::NotTrained { kind: options.kind });
             }
         }))

@@ -25,7 +25,7 @@ pub enum TokenizerKind {
     /// Byte-pair encoding by the codes of subword-nmt; read, not trained.
     #[serde(rename = "subword-nmt")]
     SubwordNmt,
-    /// Single characters; read, not trained.
+    /// Single characters, line breaks included; rare ones become `<unk>`.
     Characters,
     /// Lines that are cut already, with a space between tokens; read, not trained.
     Spaces,
@@ -37,8 +37,8 @@ pub enum TokenizerKind {
 pub struct TokenizerOptions {
     /// The kind of tokenizer.
     pub kind: TokenizerKind,
-    /// The most entries that the vocabulary may have, special tokens included. For words, 0 means
-    /// no limit; subwords need 260 or more.
+    /// The most entries that the vocabulary may have, special tokens included. For words and characters, 0
+    /// means no limit; subwords need 260 or more.
     pub vocab_size: usize,
     /// Words (or, for subwords, neighbors to merge) seen less often are left out.
     pub min_frequency: usize,
@@ -61,16 +61,20 @@ impl TokenizerOptions {
     /// Checks that the vocabulary can hold what this kind always holds.
     pub fn check(&self) -> Result<()> {
         let (least, why) = match self.kind {
-            TokenizerKind::SentencePiece
-            | TokenizerKind::SubwordNmt
-            | TokenizerKind::Characters
-            | TokenizerKind::Spaces => {
+            TokenizerKind::SentencePiece | TokenizerKind::SubwordNmt | TokenizerKind::Spaces => {
                 return Err(TextError::NotTrained { kind: self.kind });
             }
-            TokenizerKind::Word | TokenizerKind::Tabs if self.vocab_size == 0 => return Ok(()),
-            TokenizerKind::Word | TokenizerKind::Tabs => (
+            TokenizerKind::Characters if self.lowercase => {
+                return Err(TextError::LowercaseCharacters);
+            }
+            TokenizerKind::Word | TokenizerKind::Tabs | TokenizerKind::Characters
+                if self.vocab_size == 0 =>
+            {
+                return Ok(());
+            }
+            TokenizerKind::Word | TokenizerKind::Tabs | TokenizerKind::Characters => (
                 SPECIALS.len() + 1,
-                "4 special tokens and a word; 0 means no limit",
+                "4 special tokens and a word or character; 0 means no limit",
             ),
             TokenizerKind::Bpe | TokenizerKind::Unigram => (
                 SPECIALS.len() + 256,

@@ -3,10 +3,10 @@
 //! Every message names its keys in backticks with their values; [`super::Recipe`] finds the line by
 //! them. Sizes of the network are checked by `attentive-model`, which owns their rules.
 
-use attentive_model::config::{ModelConfig, PositionKind, Tying};
-
+use attentive_model::config::{AnyConfig, PositionKind, Tying};
 use attentive_text::tokenizer::TokenizerKind;
 
+use super::keys::TRANSLATION;
 use super::{
     BestBy, Data, LossKind, OptimizerKind, Recipe, ScheduleKind, ScheduleSection, Synthetic,
 };
@@ -17,15 +17,25 @@ const SOME_VOCABULARY: usize = 8_000;
 /// Everything that is wrong, in the order of the sections.
 pub(super) fn problems(recipe: &Recipe) -> Vec<String> {
     let mut found = Found(Vec::new());
-    match &recipe.data.synthetic {
-        Some(synthetic) => check_synthetic(&recipe.data, synthetic, &mut found),
-        None => check_files(&recipe.data, &mut found),
+    let translation = TRANSLATION.contains(&recipe.model.family());
+    if !translation {
+        check_text(&recipe.data, &mut found);
+    } else if let Some(synthetic) = &recipe.data.synthetic {
+        check_synthetic(&recipe.data, synthetic, &mut found);
+    } else {
+        check_pairs(&recipe.data, &mut found);
     }
     found.at_least("data.max_length", recipe.data.max_length, 1);
+    check_prepared(recipe, &mut found);
     check_tokenizer(recipe, &mut found);
     check_augmentation(recipe, &mut found);
     check_model(recipe, &mut found);
     check_training(recipe, &mut found);
+    if translation {
+        check_batches(recipe, &mut found);
+    } else {
+        found.at_least("training.batch_size", recipe.training.batch_size, 1);
+    }
     check_optimizer(recipe, &mut found);
     check_schedule(&recipe.schedule, &mut found);
     check_validation(recipe, &mut found);
@@ -35,7 +45,18 @@ pub(super) fn problems(recipe: &Recipe) -> Vec<String> {
     found.0
 }
 
-fn check_files(data: &Data, found: &mut Found) {
+fn check_text(data: &Data, found: &mut Found) {
+    if data.text.is_empty() {
+        found.push("`data.text` is missing: name the files of running text to learn");
+    }
+    found.share("data.val_share", data.val_share);
+    found.require(data.val_text.is_empty() || data.val_share == 0.0, || {
+        "`data.val_text` and `data.val_share` exclude each other: remove one of them".to_owned()
+    });
+    check_lists(data, found);
+}
+
+fn check_pairs(data: &Data, found: &mut Found) {
     if data.src.is_empty() && data.tgt.is_empty() {
         found.push(
             "`data.src` and `data.tgt` are missing: name the two sides of the corpus, or generate one \
@@ -73,6 +94,10 @@ fn check_files(data: &Data, found: &mut Found) {
             )
         });
     }
+    check_lists(data, found);
+}
+
+fn check_lists(data: &Data, found: &mut Found) {
     for (key, list) in data.lists() {
         found.require(!list.iter().any(String::is_empty), || {
             format!("`data.{key}` has an empty file name")
@@ -84,6 +109,20 @@ fn check_files(data: &Data, found: &mut Found) {
             )
         });
     }
+}
+
+fn check_prepared(recipe: &Recipe, found: &mut Found) {
+    if recipe.data.prepared.is_empty() {
+        return;
+    }
+    found.require(recipe.data.synthetic.is_none(), || {
+        "`data.prepared` is for files: remove it, or `data.synthetic`".to_owned()
+    });
+    found.require(recipe.augmentation.is_off(), || {
+        "[augmentation] gives lines other forms in every epoch, and `data.prepared` holds their tokens only: set its \
+         keys to 0, or train without `data.prepared`"
+            .to_owned()
+    });
 }
 
 fn check_synthetic(data: &Data, synthetic: &Synthetic, found: &mut Found) {
@@ -154,16 +193,27 @@ fn check_augmentation(recipe: &Recipe, found: &mut Found) {
 }
 
 fn check_model(recipe: &Recipe, found: &mut Found) {
-    let config = recipe.model_config(SOME_VOCABULARY, SOME_VOCABULARY);
-    if let Err(problems) = config.check() {
+    let any = recipe.model.config.clone();
+    if let Err(problems) = any
+        .with_vocabularies(SOME_VOCABULARY, SOME_VOCABULARY)
+        .check()
+    {
         found.0.extend(problems);
     }
-    let (model, longest) = (&recipe.model.config, recipe.data.max_length);
-    found.require(model.tying != Tying::All || recipe.tokenizer.shared, || {
+    let tying = match &recipe.model.config {
+        AnyConfig::Transformer(model) => model.tying,
+        AnyConfig::Recurrent(model) => model.tying,
+        AnyConfig::Gpt(_) => return,
+    };
+    found.require(tying != Tying::All || recipe.tokenizer.shared, || {
         "`model.tying` (\"all\") needs one vocabulary: set `tokenizer.shared` = true, or tie only the \
          output"
             .to_owned()
     });
+    let AnyConfig::Transformer(model) = &recipe.model.config else {
+        return;
+    };
+    let longest = recipe.data.max_length;
     let limited = model.positions == PositionKind::Learned;
     found.require(!limited || longest < model.max_positions, || {
         format!(
@@ -190,6 +240,10 @@ fn check_training(recipe: &Recipe, found: &mut Found) {
     if training.loss == LossKind::LabelSmoothing {
         found.share("training.label_smoothing", training.label_smoothing);
     }
+}
+
+fn check_batches(recipe: &Recipe, found: &mut Found) {
+    let training = &recipe.training;
     if training.batch_sentences == 0 {
         let (budget, longest) = (training.batch_tokens, recipe.data.max_length);
         found.require(budget > longest, || {
@@ -211,11 +265,12 @@ fn check_optimizer(recipe: &Recipe, found: &mut Found) {
     found.share("optimizer.beta1", optimizer.beta1);
     found.share("optimizer.beta2", optimizer.beta2);
     found.positive("optimizer.epsilon", optimizer.epsilon);
+    found.share("optimizer.momentum", optimizer.momentum);
     found.not_negative("optimizer.weight_decay", optimizer.weight_decay);
     let ignored = optimizer.kind == OptimizerKind::Adam && optimizer.weight_decay > 0.0;
     found.require(!ignored, || {
         format!(
-            "`optimizer.weight_decay` ({}) needs `optimizer.kind` = \"adamw\" or \"muon\"",
+            "`optimizer.weight_decay` ({}) needs `optimizer.kind` = \"adamw\": \"adam\" ignores it",
             optimizer.weight_decay
         )
     });
@@ -229,14 +284,31 @@ fn check_schedule(schedule: &ScheduleSection, found: &mut Found) {
         }
         _ => found.positive("schedule.learning_rate", schedule.learning_rate),
     }
-    if schedule.kind == ScheduleKind::Cosine {
+    if matches!(schedule.kind, ScheduleKind::Cosine | ScheduleKind::OneCycle) {
+        let name = if schedule.kind == ScheduleKind::Cosine {
+            "cosine"
+        } else {
+            "one_cycle"
+        };
         found.require(schedule.total_steps > schedule.warmup, || {
             format!(
-                "`schedule.kind` (\"cosine\") needs `schedule.total_steps` ({}) to be more than \
+                "`schedule.kind` (\"{name}\") needs `schedule.total_steps` ({}) to be more than \
                  `schedule.warmup` ({}): it comes down between them",
                 schedule.total_steps, schedule.warmup
             )
         });
+    }
+    match schedule.kind {
+        ScheduleKind::OneCycle => found.at_least("schedule.warmup", schedule.warmup, 2),
+        ScheduleKind::CosineRestarts => {
+            found.at_least("schedule.cycle", schedule.cycle, 1);
+            found.at_least("schedule.cycle_factor", schedule.cycle_factor, 1);
+        }
+        ScheduleKind::Step => {
+            found.at_least("schedule.decay", schedule.decay, 1);
+            found.positive("schedule.decay_factor", schedule.decay_factor);
+        }
+        _ => {}
     }
     if schedule.kind == ScheduleKind::Trapezoid {
         found.at_least("schedule.decay", schedule.decay, 1);
@@ -251,7 +323,11 @@ fn check_schedule(schedule: &ScheduleSection, found: &mut Found) {
     }
     if matches!(
         schedule.kind,
-        ScheduleKind::Cosine | ScheduleKind::Trapezoid | ScheduleKind::InverseSqrt
+        ScheduleKind::Cosine
+            | ScheduleKind::CosineRestarts
+            | ScheduleKind::Trapezoid
+            | ScheduleKind::Step
+            | ScheduleKind::InverseSqrt
     ) {
         found.not_negative("schedule.min_learning_rate", schedule.min_learning_rate);
         found.require(schedule.min_learning_rate <= schedule.learning_rate, || {
@@ -269,7 +345,8 @@ fn check_validation(recipe: &Recipe, found: &mut Found) {
     let validates = recipe.data.has_validation();
     found.require(validates || validation.patience == 0, || {
         format!(
-            "`validation.patience` ({}) needs validation data: set `data.val_src` and `data.val_tgt`",
+            "`validation.patience` ({}) needs validation data: set `data.val_src` and `data.val_tgt`, or \
+             `data.val_text`",
             validation.patience
         )
     });

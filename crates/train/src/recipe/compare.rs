@@ -8,7 +8,7 @@ use toml::{Table, Value};
 use super::Recipe;
 
 /// The keys that may differ when a run is continued; one that ends in a dot stands for its section.
-pub const FREE_ON_RESUME: [&str; 12] = [
+pub const FREE_ON_RESUME: [&str; 13] = [
     // When to stop.
     "training.epochs",
     "training.max_steps",
@@ -20,6 +20,7 @@ pub const FREE_ON_RESUME: [&str; 12] = [
     "checkpoints.",
     // The files may move: the corpus fingerprint says whether they are still the same.
     "data.dir",
+    "data.prepared",
     // What it comes to on this machine is compared.
     "training.precision",
     // Where the state is kept, and when gradients travel, changes nothing in them.
@@ -58,7 +59,7 @@ impl Recipe {
     /// Every key that may not change with its value, in alphabetical order.
     fn fixed(&self) -> Vec<(String, Value)> {
         let mut all = Vec::new();
-        flatten(Table::try_from(self).unwrap_or_default(), "", &mut all);
+        flatten(self.table(), "", &mut all);
         all.retain(|(key, _)| {
             !FREE_ON_RESUME
                 .iter()

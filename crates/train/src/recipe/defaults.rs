@@ -4,7 +4,7 @@
 //! schedule and label smoothing are the paper's (§5.3, §5.4). The keys themselves are in
 //! [`super::sections`].
 
-use attentive_model::config::Preset;
+use attentive_model::config::{Family, Preset};
 use attentive_text::tokenizer::TokenizerOptions;
 
 use super::Model;
@@ -18,6 +18,7 @@ impl Default for Data {
     fn default() -> Self {
         Data {
             dir: String::new(),
+            prepared: String::new(),
             src: Vec::new(),
             tgt: Vec::new(),
             weights: Vec::new(),
@@ -27,6 +28,9 @@ impl Default for Data {
             vocab_src: Vec::new(),
             vocab_tgt: Vec::new(),
             max_length: 256,
+            text: Vec::new(),
+            val_text: Vec::new(),
+            val_share: 0.0,
             synthetic: None,
         }
     }
@@ -61,7 +65,7 @@ impl Default for TokenizerSection {
 
 impl Default for Model {
     fn default() -> Self {
-        Model::from_preset(Preset::Small)
+        Model::from_preset(Family::default(), Preset::Small)
     }
 }
 
@@ -76,6 +80,7 @@ impl Default for Training {
             batch_tokens: 4096,
             batch_sentences: 0,
             similar_lengths: true,
+            batch_size: 32,
             accumulate: 1,
             loss: LossKind::LabelSmoothing,
             label_smoothing: 0.1,
@@ -96,6 +101,7 @@ impl Default for Optimizer {
             beta1: 0.9,
             beta2: 0.98,
             epsilon: 1e-9,
+            momentum: 0.9,
             weight_decay: 0.0,
         }
     }
@@ -111,6 +117,9 @@ impl Default for ScheduleSection {
             warmup: 4000,
             total_steps: 0,
             decay: 0,
+            decay_factor: 0.1,
+            cycle: 0,
+            cycle_factor: 1,
             min_learning_rate: 0.0,
         }
     }

@@ -3,12 +3,59 @@
 //! The list is not written down a second time: it is what a complete recipe has when it is written
 //! out. [`super::parse`] asks here for every key of a file and of the command line.
 
-use attentive_model::config::{
-    Activation, Autoregression, EmbeddingNorm, FinalNorm, TransformerConfig,
-};
+use attentive_model::config::{Family, Preset};
 use toml::{Table, Value};
 
-use super::{Recipe, Synthetic};
+use super::{Model, Recipe, Synthetic};
+
+/// Families that learn from sentence pairs.
+pub(super) const TRANSLATION: &[Family] = &[Family::Transformer, Family::Recurrent];
+
+/// Families that learn from running text.
+pub(super) const LANGUAGE_MODELS: &[Family] = &[Family::Gpt];
+
+/// Keys and sections that mean something for some families alone.
+const ONLY: &[(&str, &[Family])] = &[
+    ("data.src", TRANSLATION),
+    ("data.tgt", TRANSLATION),
+    ("data.weights", TRANSLATION),
+    ("data.held_out", TRANSLATION),
+    ("data.val_src", TRANSLATION),
+    ("data.val_tgt", TRANSLATION),
+    ("data.vocab_src", TRANSLATION),
+    ("data.vocab_tgt", TRANSLATION),
+    ("data.max_length", TRANSLATION),
+    ("data.prepared", TRANSLATION),
+    ("data.synthetic", TRANSLATION),
+    ("data.text", LANGUAGE_MODELS),
+    ("data.val_text", LANGUAGE_MODELS),
+    ("data.val_share", LANGUAGE_MODELS),
+    ("tokenizer.shared", TRANSLATION),
+    ("augmentation", TRANSLATION),
+    ("training.batch_tokens", TRANSLATION),
+    ("training.batch_sentences", TRANSLATION),
+    ("training.similar_lengths", TRANSLATION),
+    ("training.batch_size", LANGUAGE_MODELS),
+    ("training.loss", TRANSLATION),
+    ("training.label_smoothing", TRANSLATION),
+    ("training.r_drop", TRANSLATION),
+    ("training.r_drop_after", TRANSLATION),
+    ("validation.bleu", TRANSLATION),
+    ("validation.beam", TRANSLATION),
+    ("validation.bleu_sentences", TRANSLATION),
+    ("validation.best_by", TRANSLATION),
+];
+
+/// Whether a key or a section, or the section that it stands in, means something for a family.
+pub(super) fn applies(key: &str, family: Family) -> bool {
+    let meant = |(name, _): &&(&str, &[Family])| {
+        let rest = key.strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    ONLY.iter()
+        .find(meant)
+        .is_none_or(|(_, families)| families.contains(&family))
+}
 
 /// Keys that had another name in earlier versions, and their name now.
 pub(super) const RENAMED: [(&str, &str); 2] = [
@@ -18,22 +65,26 @@ pub(super) const RENAMED: [(&str, &str); 2] = [
 
 /// The keys, `section.key`, and the sections.
 pub(super) struct Known {
+    family: Family,
     keys: Vec<String>,
     sections: Vec<String>,
 }
 
 impl Known {
-    /// The keys of this version of the program.
-    pub(super) fn new() -> Self {
-        let mut complete = Recipe::default();
+    /// The keys of this version of the program for a family.
+    pub(super) fn new(family: Family) -> Self {
+        let mut complete = Recipe {
+            model: Model::from_preset(family, Preset::Small),
+            ..Recipe::default()
+        };
         complete.data.synthetic = Some(Synthetic::default());
-        complete.model.config = every_variant(complete.model.config);
-        let table = Table::try_from(&complete).unwrap_or_default();
+        complete.model.config = complete.model.config.with_every_key();
         let mut known = Known {
-            keys: Vec::new(),
+            family,
+            keys: vec!["model.family".to_owned()],
             sections: Vec::new(),
         };
-        known.collect(&table, "");
+        known.collect(&complete.table(), "");
         known
     }
 
@@ -51,6 +102,12 @@ impl Known {
     pub(super) fn refuse(&self, key: &str) -> Option<String> {
         if self.keys.iter().any(|known| known == key) {
             return None;
+        }
+        if !applies(key, self.family) {
+            let family = self.family.name();
+            return Some(format!(
+                "`{key}` means nothing for a model of the family \"{family}\": remove it"
+            ));
         }
         let unknown = format!("unknown key `{key}`");
         if let Some(closest) = self.closest(key) {
@@ -115,19 +172,6 @@ impl Known {
             .min_by(|(_, a), (_, b)| a.0.cmp(&b.0).then(b.2.total_cmp(&a.2)))?;
         let near = edits <= 1 + last(key).chars().count() / 4;
         (near || likeness > 0.85).then_some(best)
-    }
-}
-
-/// A model that writes every key: those of variants are left out where they are not used.
-fn every_variant(config: TransformerConfig) -> TransformerConfig {
-    TransformerConfig {
-        activation: Activation::Swish,
-        position_offset: 1,
-        embedding_scale: Some(1.0),
-        embedding_norm: EmbeddingNorm::LayerNorm,
-        final_norm: FinalNorm::LayerNorm,
-        autoregression: Autoregression::Ssru,
-        ..config
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! text -> `parse` (keys and types, with line numbers) -> `sections` and `model` (plain values) -> `check` (do
 //! they make sense together?) -> [`Recipe`]. Every problem is reported, and at once, before any
-//! tensor exists. `compare` names what changed between a run and a recipe that is to continue it.
+//! tensor exists. `written` is the way back. `compare` names what changed between a run and a recipe that is to continue it.
 
 mod check;
 mod compare;
@@ -12,11 +12,12 @@ mod keys;
 mod model;
 mod parse;
 mod sections;
+mod written;
 
 use std::path::Path;
 
-use attentive_model::config::TransformerConfig;
 use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
 
 pub use compare::FREE_ON_RESUME;
 pub use error::{Place, Problem, RecipeError};
@@ -26,6 +27,7 @@ pub use sections::{
     PrecisionChoice, Reduction, ScheduleKind, ScheduleSection, ScheduleUnit, Sharding, Synthetic,
     SyntheticTask, TokenizerSection, Training, Validation, Wire,
 };
+pub use written::Written;
 
 /// The recipe's name in the folder of a run and of a checkpoint.
 pub const RECIPE_FILE: &str = "recipe.toml";
@@ -111,12 +113,31 @@ impl Recipe {
 
     /// The recipe as TOML with every value spelled out; reading it gives the same recipe back.
     pub fn to_toml(&self) -> String {
-        toml::to_string_pretty(self).expect("a recipe has only strings, numbers and tables of them")
+        toml::to_string_pretty(&written::Written::of(self))
+            .expect("a recipe has only strings, numbers and tables of them")
     }
 
-    /// The architecture for vocabularies of these sizes.
-    pub fn model_config(&self, src_vocab: usize, tgt_vocab: usize) -> TransformerConfig {
-        self.model.with_vocabularies(src_vocab, tgt_vocab)
+    /// Every key that means something for the recipe's family.
+    fn table(&self) -> Table {
+        let mut table =
+            Table::try_from(self).expect("a recipe has only strings, numbers and tables of them");
+        let family = self.model.family();
+        table.retain(|section, _| keys::applies(section, family));
+        for (section, value) in &mut table {
+            if let Value::Table(keys) = value {
+                keys.retain(|key, _| keys::applies(&format!("{section}.{key}"), family));
+            }
+        }
+        table
+    }
+
+    /// The recipe with the only values that make sense where its family has no such key.
+    fn of_its_family(mut self) -> Recipe {
+        if !keys::TRANSLATION.contains(&self.model.family()) {
+            self.validation.bleu = false;
+            self.validation.best_by = BestBy::Loss;
+        }
+        self
     }
 }
 

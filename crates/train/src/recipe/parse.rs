@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use attentive_model::config::Family;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
@@ -33,12 +34,17 @@ pub(super) fn read(text: &str, overrides: &[String]) -> Document {
         problems: Vec::new(),
         unreadable: false,
     };
-    let known = Known::new();
     let mut settings: Vec<Setting> = Vec::new();
 
     let (parsed, errors) = DeTable::parse_recoverable(text);
+    let values: Table = if errors.is_empty() {
+        toml::from_str(text).unwrap_or_default()
+    } else {
+        Table::new()
+    };
+    let family = family_of(&values, overrides);
+    let known = Known::new(family);
     if errors.is_empty() {
-        let values: Table = toml::from_str(text).unwrap_or_default();
         let places = lines_of_keys(text, parsed.get_ref(), "");
         walk(
             &known,
@@ -67,7 +73,7 @@ pub(super) fn read(text: &str, overrides: &[String]) -> Document {
 
     let mut table = Table::new();
     for setting in settings {
-        match setting.understood() {
+        match setting.understood(family) {
             Ok(value) => {
                 insert(&mut table, &setting.key, value);
                 document.places.insert(setting.key, setting.place);
@@ -79,7 +85,7 @@ pub(super) fn read(text: &str, overrides: &[String]) -> Document {
         }
     }
     match table.try_into() {
-        Ok(recipe) => document.recipe = recipe,
+        Ok(recipe) => document.recipe = Recipe::of_its_family(recipe),
         // Every key was read alone before, so this can hardly be; but if it is, it is said.
         Err(error) => document.problems.push(Problem {
             place: Place::Recipe,
@@ -87,6 +93,23 @@ pub(super) fn read(text: &str, overrides: &[String]) -> Document {
         }),
     }
     document
+}
+
+/// The key that decides which other keys there are.
+const FAMILY: &str = "model.family";
+
+/// The family that a file and its overrides name; the usual one if they name none that exists, which is a problem
+/// of its own.
+fn family_of(values: &Table, overrides: &[String]) -> Family {
+    let overridden = overrides.iter().rev().find_map(|text| {
+        let (key, value) = text.split_once('=')?;
+        (key.trim() == FAMILY).then(|| typed(value.trim()))
+    });
+    let written = || values.get("model")?.get("family").cloned();
+    let family = overridden.or_else(written);
+    family
+        .and_then(|family| family.try_into().ok())
+        .unwrap_or_default()
 }
 
 /// One key, its value and where it was said.
@@ -98,9 +121,11 @@ struct Setting {
 
 impl Setting {
     /// The value, if it has the type that the key needs.
-    fn understood(&self) -> Result<Value, String> {
+    fn understood(&self, family: Family) -> Result<Value, String> {
         let fits = |value: &Value| -> Result<(), toml::de::Error> {
+            // Alone, but for the family, which decides what the keys of [model] are.
             let mut alone = Table::new();
+            insert(&mut alone, FAMILY, family.name().into());
             insert(&mut alone, &self.key, value.clone());
             alone.try_into::<Recipe>().map(|_| ())
         };

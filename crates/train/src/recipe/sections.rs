@@ -10,12 +10,15 @@ use attentive_nn::ops::Precision;
 use attentive_text::tokenizer::{TokenizerKind, TokenizerOptions};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// `[data]`: the sentence pairs.
+/// `[data]`: the sentence pairs, or the running text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Data {
     /// Folder in front of every relative path below.
     pub dir: String,
+    /// Folder of the prepared corpus, for text that is larger than memory: `attentive prepare` writes it, and training
+    /// streams from it in place of `src` and `tgt`; empty for none.
+    pub prepared: String,
     /// Source sides for training, one sentence a line; file `i` pairs with file `i` of `tgt`.
     #[serde(deserialize_with = "one_or_many")]
     pub src: Vec<String>,
@@ -43,6 +46,14 @@ pub struct Data {
     pub vocab_tgt: Vec<String>,
     /// Sentence pairs with more tokens than this on a side are left out, and counted.
     pub max_length: usize,
+    /// Running text for training: files that are read as they are, line breaks included (language models).
+    #[serde(deserialize_with = "one_or_many")]
+    pub text: Vec<String>,
+    /// Running text for validation; may be left out.
+    #[serde(deserialize_with = "one_or_many")]
+    pub val_text: Vec<String>,
+    /// Share of each file of `text`, at its end, that is kept for validation in place of `val_text`.
+    pub val_share: f64,
     /// A generated task instead of files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub synthetic: Option<Synthetic>,
@@ -82,9 +93,9 @@ pub enum SyntheticTask {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenizerSection {
-    /// Subwords (`unigram`, `bpe`), words (`word`) or tokens already separated by tabs (`tabs`).
+    /// Subwords (`unigram`, `bpe`), words (`word`), `characters`, or tokens already separated by tabs (`tabs`).
     pub kind: TokenizerKind,
-    /// Tokens to learn, the four special ones included; 0 with `word` and `tabs` means all.
+    /// Tokens to learn, the four special ones included; 0 with `word`, `characters` and `tabs` means all.
     pub vocab_size: usize,
     /// Words seen fewer times become `<unk>` (`word`, `tabs`).
     pub min_frequency: usize,
@@ -131,6 +142,8 @@ pub struct Training {
     pub batch_sentences: usize,
     /// Whether the sentences of a batch are about as long as each other, so that padding is rare.
     pub similar_lengths: bool,
+    /// Examples of every batch, each as long as the model's context (language models).
+    pub batch_size: usize,
     /// Gradient accumulation: batches that make one step, as one batch as large as all of them would.
     pub accumulate: usize,
     /// What is minimized.
@@ -160,7 +173,7 @@ pub enum PrecisionChoice {
     Auto,
     /// Everywhere.
     F32,
-    /// Faster, on CPUs with bf16 products (AVX512-BF16) alone.
+    /// Faster: on CPUs with bf16 products (AVX512-BF16), and mixed precision on GPUs that compute in bf16.
     Bf16,
 }
 
@@ -174,19 +187,22 @@ pub enum LossKind {
     CrossEntropy,
 }
 
-/// `[optimizer]`: Adam and its numbers (§5.3).
+/// `[optimizer]`: which one, and its numbers (§5.3).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Optimizer {
-    /// Adam, or AdamW if the weights are to decay.
+    /// How gradients become steps.
     pub kind: OptimizerKind,
-    /// Decay of the mean of the gradients.
+    /// Decay of the mean of the gradients (`adam`, `adamw`, `muon`).
     pub beta1: f64,
-    /// Decay of the mean of their squares.
+    /// Decay of the mean of their squares (those, and `rmsprop`).
     pub beta2: f64,
     /// Keeps the division from blowing up.
     pub epsilon: f64,
-    /// Share of every weight taken away per step and unit of learning rate (`adamw`).
+    /// Share of the earlier steps that goes into the next one (`sgd`, `rmsprop`); 0 for none.
+    pub momentum: f64,
+    /// Share of every weight taken away per step and unit of learning rate (`adamw`, `muon`), or added to its gradient
+    /// (`sgd`, `rmsprop`, `adagrad`).
     pub weight_decay: f64,
 }
 
@@ -194,6 +210,12 @@ pub struct Optimizer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OptimizerKind {
+    /// Stochastic gradient descent with momentum (Polyak 1964).
+    Sgd,
+    /// Steps divided by the root of the mean squares of the gradient (Tieleman, Hinton 2012).
+    Rmsprop,
+    /// Steps divided by the root of the sum of all squares of the gradient (Duchi et al. 2011).
+    Adagrad,
     /// Adam (Kingma, Ba 2015).
     Adam,
     /// Adam with decoupled weight decay (Loshchilov, Hutter 2019).
@@ -218,11 +240,17 @@ pub struct ScheduleSection {
     pub learning_rate: f64,
     /// Steps in which the rate grows from nothing to its highest; 0 for none (not with `noam`).
     pub warmup: usize,
-    /// Step at which `cosine` and `trapezoid` have come down to `min_learning_rate`.
+    /// Step at which `cosine` and `trapezoid` have come down to `min_learning_rate`, and `one_cycle` to nearly nothing.
     pub total_steps: usize,
-    /// Steps in which `trapezoid` comes down.
+    /// Steps in which `trapezoid` comes down, and after which `step` falls each time.
     pub decay: usize,
-    /// `cosine`, `trapezoid` and `inverse_sqrt` do not fall below this after the warm-up.
+    /// What `step` multiplies the rate by each time.
+    pub decay_factor: f64,
+    /// Steps of the first cycle of `cosine_restarts`.
+    pub cycle: usize,
+    /// How many times as long as the one before each further cycle is.
+    pub cycle_factor: usize,
+    /// `cosine`, `cosine_restarts`, `trapezoid`, `step` and `inverse_sqrt` do not fall below this after the warm-up.
     pub min_learning_rate: f64,
 }
 
@@ -249,6 +277,14 @@ pub enum ScheduleKind {
     /// Warm-up, then `learning_rate`, and for the last `decay` steps straight down to
     /// `min_learning_rate` at `total_steps`.
     Trapezoid,
+    /// Warm-up, then half a cosine down to `min_learning_rate` in `cycle` steps, and again from the top (Loshchilov,
+    /// Hutter 2017).
+    CosineRestarts,
+    /// Warm-up, then `learning_rate`, which falls to `decay_factor` of itself after every `decay` steps.
+    Step,
+    /// Half a cosine up from a 25th to `learning_rate` in `warmup` steps, and down to nearly nothing at `total_steps`
+    /// (Smith, Topin 2018).
+    OneCycle,
     /// Warm-up, then always `learning_rate`.
     Constant,
 }
@@ -366,7 +402,7 @@ impl Data {
     }
 
     /// Every list of files, with its key.
-    pub fn lists(&self) -> [(&'static str, &Vec<String>); 7] {
+    pub fn lists(&self) -> [(&'static str, &Vec<String>); 9] {
         [
             ("src", &self.src),
             ("tgt", &self.tgt),
@@ -375,6 +411,8 @@ impl Data {
             ("val_tgt", &self.val_tgt),
             ("vocab_src", &self.vocab_src),
             ("vocab_tgt", &self.vocab_tgt),
+            ("text", &self.text),
+            ("val_text", &self.val_text),
         ]
     }
 
@@ -382,7 +420,10 @@ impl Data {
     pub fn has_validation(&self) -> bool {
         match &self.synthetic {
             Some(synthetic) => synthetic.val_lines > 0,
-            None => !self.val_src.is_empty(),
+            None => {
+                let listed = !self.val_src.is_empty() || !self.val_text.is_empty();
+                listed || self.val_share > 0.0
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What a recipe must refuse, and how it must say so.
 
 use attentive_model::config::{
-    Activation, Autoregression, EmbeddingNorm, FinalNorm, NormPlacement, PositionKind, Preset,
-    Tying,
+    Activation, AnyConfig, Autoregression, EmbeddingNorm, Family, FinalNorm, GptConfig,
+    ModelConfig, NormPlacement, PositionKind, Preset, TransformerConfig, Tying,
 };
 use attentive_text::tokenizer::{TokenizerKind, TokenizerOptions};
 use proptest::prelude::*;
@@ -18,6 +18,10 @@ fn parse(text: &str) -> Recipe {
 fn parse_with(text: &str, overrides: &[&str]) -> Recipe {
     let overrides: Vec<String> = overrides.iter().map(|text| text.to_string()).collect();
     Recipe::from_toml_str("my.toml", text, &overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn transformer(recipe: &Recipe) -> &TransformerConfig {
+    TransformerConfig::of(&recipe.model.config).expect("an encoder-decoder")
 }
 
 fn refusal(text: &str, overrides: &[&str]) -> String {
@@ -40,7 +44,10 @@ fn what_a_recipe_does_not_mention_has_its_default() {
     let recipe = parse(FILES);
     assert_eq!(recipe.data.src, ["a.de"]);
     assert_eq!(recipe.training, Training::default());
-    assert_eq!(recipe.model, Model::from_preset(Preset::Small));
+    assert_eq!(
+        recipe.model,
+        Model::from_preset(Family::Transformer, Preset::Small)
+    );
     assert_eq!(recipe.optimizer.beta2, 0.98);
 }
 
@@ -193,7 +200,7 @@ fn an_override_has_the_last_word() {
         (2, "../x")
     );
     assert_eq!(
-        (recipe.model.config.norm, recipe.model.config.dropout),
+        (transformer(&recipe).norm, transformer(&recipe).dropout),
         (NormPlacement::Post, 0.25)
     );
 }
@@ -242,10 +249,12 @@ fn wrong_overrides_are_refused_as_wrong_keys_are() {
 #[test]
 fn a_preset_fills_in_what_the_section_does_not_mention() {
     let recipe = parse(&format!("{FILES}[model]\npreset = \"base\"\nd_ff = 1000\n"));
-    let mut expected = Model::from_preset(Preset::Base);
-    expected.config.d_ff = 1000;
-    assert_eq!(recipe.model, expected);
-    let config = recipe.model_config(100, 200);
+    let expected = TransformerConfig {
+        d_ff: 1000,
+        ..Preset::Base.config(0, 0)
+    };
+    assert_eq!(*transformer(&recipe), expected);
+    let config: TransformerConfig = recipe.model.with_vocabularies(100, 200).unwrap();
     assert_eq!(
         (
             config.src_vocab,
@@ -261,24 +270,21 @@ fn a_preset_fills_in_what_the_section_does_not_mention() {
 fn an_override_can_choose_the_preset() {
     assert_eq!(
         parse_with(FILES, &["model.preset=big"]).model,
-        Model::from_preset(Preset::Big)
+        Model::from_preset(Family::Transformer, Preset::Big)
     );
 }
 
 #[test]
 fn kv_heads_follow_heads_unless_they_are_set() {
     assert_eq!(
-        parse(&format!("{FILES}[model]\nheads = 8\n"))
-            .model
-            .config
-            .kv_heads,
+        transformer(&parse(&format!("{FILES}[model]\nheads = 8\n"))).kv_heads,
         8
     );
     assert_eq!(
-        parse(&format!("{FILES}[model]\nheads = 8\nkv_heads = 2\n"))
-            .model
-            .config
-            .kv_heads,
+        transformer(&parse(&format!(
+            "{FILES}[model]\nheads = 8\nkv_heads = 2\n"
+        )))
+        .kv_heads,
         2
     );
 }
@@ -312,7 +318,7 @@ fn every_key_of_the_model_but_its_vocabularies_can_be_set() {
         autoregression: Autoregression::Ssru,
         ..Preset::Tiny.config(7, 9)
     };
-    assert_eq!(model.with_vocabularies(7, 9), expected);
+    assert_eq!(model.with_vocabularies(7, 9), Some(expected));
     // Written out, the keys stand in the order of the configuration.
     let written = parse(&format!("{FILES}{text}")).to_toml();
     let section = written.split("[model]\n").nth(1).unwrap();
@@ -369,6 +375,19 @@ fn settings_that_contradict_each_other_are_refused() {
             "`schedule.total_steps` (0)",
         ),
         ("[schedule]\nwarmup = 0", "`schedule.warmup` (0)"),
+        (
+            "[schedule]\nkind = \"cosine_restarts\"",
+            "`schedule.cycle` (0)",
+        ),
+        ("[schedule]\nkind = \"step\"", "`schedule.decay` (0)"),
+        (
+            "[schedule]\nkind = \"one_cycle\"\nwarmup = 9",
+            "`schedule.total_steps` (0)",
+        ),
+        (
+            "[optimizer]\nkind = \"sgd\"\nmomentum = 1.0",
+            "`optimizer.momentum` (1)",
+        ),
         (
             "[schedule]\nkind = \"trapezoid\"\ndecay = 10\nwarmup = 5\ntotal_steps = 14",
             "`schedule.total_steps` (14) must hold",
@@ -589,8 +608,11 @@ fn the_reproduction_has_the_published_numbers() {
         (recipe.data.vocab_src.len(), recipe.data.vocab_tgt.len()),
         (2, 2)
     );
-    assert_eq!(recipe.model, Model::from_preset(Preset::Base));
-    assert_eq!(recipe.model.config.norm, NormPlacement::Pre);
+    assert_eq!(
+        recipe.model,
+        Model::from_preset(Family::Transformer, Preset::Base)
+    );
+    assert_eq!(transformer(&recipe).norm, NormPlacement::Pre);
     let training = &recipe.training;
     assert_eq!(
         (
@@ -622,7 +644,7 @@ fn the_reproduction_has_the_published_numbers() {
 fn base_and_big_have_the_numbers_of_the_paper() {
     let (base, big) = (recipe_file("base.toml"), recipe_file("big.toml"));
     assert_eq!(
-        (base.model.config.dropout, big.model.config.dropout),
+        (transformer(&base).dropout, transformer(&big).dropout),
         (0.1, 0.3)
     );
     assert_eq!(
@@ -634,12 +656,12 @@ fn base_and_big_have_the_numbers_of_the_paper() {
         (5, 20)
     );
     assert_eq!(
-        (base.model.config.d_model, big.model.config.d_model),
+        (transformer(&base).d_model, transformer(&big).d_model),
         (512, 1024)
     );
     for recipe in [base, big] {
         assert_eq!(
-            (recipe.model.config.norm, recipe.model.config.tying),
+            (transformer(&recipe).norm, transformer(&recipe).tying),
             (NormPlacement::Post, Tying::All)
         );
         assert_eq!(
@@ -664,4 +686,74 @@ proptest! {
     fn no_override_makes_it_panic(text in "\\PC{0,30}", key in "(data\\.(dir|src|synthetic|max_length)|model\\.heads|training)", value in "\\PC{0,20}") {
         let _ = Recipe::from_toml_str("any.toml", FILES, &[text, format!("{key}={value}")]);
     }
+}
+
+#[test]
+fn a_recipe_says_its_family_and_has_the_keys_of_that_family() {
+    let text = "[data]\ntext = \"a.txt\"\nval_share = 0.1\n[model]\nfamily = \"gpt\"\npreset = \"tiny\"\n\
+                layers = 2\nheads = 8\n[training]\nbatch_size = 12\n";
+    let recipe = parse(text);
+    let expected = GptConfig {
+        layers: 2,
+        heads: 8,
+        kv_heads: 8,
+        ..GptConfig::from_preset(Preset::Tiny)
+    };
+    assert_eq!(recipe.model.config, AnyConfig::Gpt(expected));
+    assert_eq!(recipe.validation.best_by, BestBy::Loss);
+    let written = recipe.to_toml();
+    assert_eq!(parse(&written), recipe);
+    for absent in ["[augmentation]", "tgt", "bleu", "label_smoothing"] {
+        assert!(!written.contains(absent), "{written}");
+    }
+    assert_eq!(
+        recipe.model.with_vocabularies::<TransformerConfig>(7, 7),
+        None
+    );
+    let overridden = parse_with(
+        "[data]\ntext = \"a.txt\"\n",
+        &["model.family=gpt", "model.layers=3"],
+    );
+    assert_eq!(overridden.model.family(), Family::Gpt);
+}
+
+#[test]
+fn keys_that_mean_nothing_for_the_family_are_refused_by_name() {
+    let gpt = "[data]\ntext = \"a.txt\"\ntgt = \"a.en\"\n[model]\nfamily = \"gpt\"\nencoder_layers = 2\n\
+               [augmentation]\nmarks = 0.1\n[data.synthetic]\nlines = 3\n";
+    let message = refusal(gpt, &["validation.beam=4"]);
+    for part in [
+        "my.toml: 5 problems",
+        "line 3: `data.tgt` means nothing for a model of the family \"gpt\"",
+        "line 6: unknown key `model.encoder_layers`",
+        "line 7: `augmentation` means nothing",
+        "line 9: `data.synthetic` means nothing",
+        "--set validation.beam=4: `validation.beam` means nothing",
+    ] {
+        assert!(message.contains(part), "{message}");
+    }
+    let message = refusal(&format!("{FILES}text = \"a.txt\"\n"), &[]);
+    assert!(
+        message.contains(
+            "line 4: `data.text` means nothing for a model of the family \"transformer\""
+        ),
+        "{message}"
+    );
+    let message = refusal(&format!("{FILES}[model]\nfamily = \"gtp\"\n"), &[]);
+    assert!(
+        message.contains("line 5: `model.family`: unknown value \"gtp\""),
+        "{message}"
+    );
+}
+
+#[test]
+fn the_recipe_of_a_transformer_is_written_without_the_keys_of_other_families() {
+    let recipe = parse(FILES);
+    let all = toml::to_string_pretty(&recipe).unwrap();
+    let others = ["text = ", "val_text = ", "val_share = ", "batch_size = "];
+    let own = all
+        .lines()
+        .filter(|line| !others.iter().any(|key| line.starts_with(key)));
+    let own: String = own.flat_map(|line| [line, "\n"]).collect();
+    assert_eq!(recipe.to_toml(), own);
 }

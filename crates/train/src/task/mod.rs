@@ -2,13 +2,26 @@
 //!
 //! The loop ([`crate::trainer`]), checkpoints, exact resuming, progress, curves and distribution are written
 //! once, for any [`Task`], and know no family of models. The task owns the data, the type of the model and its
-//! directory. [`translation`] is the first one.
+//! directory. [`translation`] is the first one, [`language_model`] another.
+//!
+//! A new family of models touches, beside the files of its own:
+//!
+//! 1. `crates/model/src/config/FAMILY.rs`: its configuration, a `ModelConfig` (presets, check, schema of tensors);
+//!    `config/mod.rs` names the file.
+//! 2. `crates/model/src/config/family.rs`: a variant of `Family` and of `AnyConfig`. The compiler finds the rest of
+//!    that file. With this, `config.json`, `AnyModelDir`, `attentive info` and the recipe's `[model]` know it.
+//! 3. `crates/nn/src/models/FAMILY`: the network, with fields that are named as the schema says.
+//! 4. `crates/train/src/task/TASK.rs`: a [`Task`], and its line in [`crate::train`].
+//! 5. `crates/train/src/recipe/keys.rs`: the lists that say which keys of a recipe mean something for it
+//!    (`TRANSLATION`, `LANGUAGE_MODELS`); keys of its own go to `sections.rs`, `defaults.rs` and `check.rs`.
+//! 6. `crates/cli/src/commands`: the commands that use it; `AnyModelDir::config_of` refuses models of other families.
 
+pub mod language_model;
 pub mod translation;
 
 use std::path::Path;
 
-use attentive_model::tensors::TensorSpec;
+use attentive_model::{config::ModelConfig, tensors::TensorSpec};
 use attentive_nn::pass::Pass;
 use burn::{
     module::Module,
@@ -16,7 +29,7 @@ use burn::{
 };
 
 use crate::{
-    Recipe, Result,
+    Recipe, Result, TrainError,
     data::fingerprint::CorpusFingerprint,
     distributed::Communicator,
     events::{Observer, Sample},
@@ -66,10 +79,10 @@ pub trait Task: Sized {
     fn tensors(&self) -> Vec<TensorSpec>;
 
     /// The examples of an epoch, counted from 0, and its batches: a pure function of recipe and epoch.
-    fn epoch(&self, epoch: u64) -> Epoch<Self::Examples>;
+    fn epoch(&self, epoch: u64) -> Result<Epoch<Self::Examples>>;
 
     /// The batch of these examples.
-    fn batch(&self, examples: &Self::Examples, indices: &[usize]) -> Self::Batch;
+    fn batch(&self, examples: &Self::Examples, indices: &[usize]) -> Result<Self::Batch>;
 
     /// How many predictions the loss sums over, such as target tokens: gradients are divided by it.
     fn targets(batch: &Self::Batch) -> usize;
@@ -98,14 +111,33 @@ pub trait Task: Sized {
 }
 
 /// The training examples of an epoch and their batches.
-#[derive(Debug, Clone)]
 pub struct Epoch<E> {
     /// All examples.
     pub examples: E,
     /// Which of them stand together in each batch, in the order of training.
-    pub plan: Vec<Vec<usize>>,
+    pub plan: Box<dyn Plan>,
     /// Share of the positions fed to the model that is padding.
     pub padding: f64,
+}
+
+/// Which examples stand together in each batch of an epoch, in the order of training: a list in memory, or one
+/// that is made part by part where that would not fit ([`crate::data::prepared`]).
+pub trait Plan {
+    /// How many batches there are.
+    fn batches(&self) -> usize;
+
+    /// The examples of a batch.
+    fn batch(&self, index: usize) -> Result<Vec<usize>>;
+}
+
+impl Plan for Vec<Vec<usize>> {
+    fn batches(&self) -> usize {
+        self.len()
+    }
+
+    fn batch(&self, index: usize) -> Result<Vec<usize>> {
+        Ok(self[index].clone())
+    }
 }
 
 /// How good a model is on the validation data.
@@ -119,4 +151,41 @@ pub struct Scores {
     pub score: f64,
     /// A few examples and what the model makes of them.
     pub samples: Vec<Sample>,
+}
+
+/// The architecture that a recipe describes for vocabularies of these sizes, if it is one of the task's family.
+fn model_config<C: ModelConfig>(recipe: &Recipe, src: usize, tgt: usize) -> Result<C> {
+    let config: Option<C> = recipe.model.with_vocabularies(src, tgt);
+    let config = config.ok_or_else(|| TrainError::OtherFamily {
+        found: recipe.model.family().name(),
+        expected: C::FAMILY.name(),
+    })?;
+    config
+        .check()
+        .map_err(|problems| TrainError::Architecture { problems })?;
+    Ok(config)
+}
+
+/// Refuses a recipe whose `[model]` says otherwise than the model to start from; dropout has no weights.
+fn refuse_other_sizes<C: ModelConfig>(model: &Path, given: &C, asked: &C) -> Result<()> {
+    let keys = |config: &C| match serde_json::to_value(config) {
+        Ok(serde_json::Value::Object(keys)) => keys,
+        _ => unreachable!("a configuration is an object of plain values"),
+    };
+    let asked = keys(asked);
+    let differences: Vec<String> = keys(given)
+        .into_iter()
+        .filter(|(key, value)| key != "dropout" && asked.get(key) != Some(value))
+        .map(|(key, value)| {
+            let asked = asked.get(&key).unwrap_or(&serde_json::Value::Null);
+            format!("`model.{key}`: {value} in the model, {asked} in the recipe")
+        })
+        .collect();
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(TrainError::OtherModel {
+        model: model.to_owned(),
+        differences,
+    })
 }

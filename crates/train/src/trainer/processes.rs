@@ -5,16 +5,18 @@ use std::{collections::HashSet, sync::atomic::Ordering, time::Instant};
 
 use attentive_model::tensors::{Role, TensorSpec};
 use attentive_nn::{ops::handover::handing_over, parameters, pass::Pass};
+use burn::tensor::Tensor;
 
 use super::{Ready, Trainer};
 use crate::{
+    Result,
     data::batches::Round,
     distributed::{
         gradients,
         round::{Report, Votes, report as tell},
         shard,
     },
-    optim::optimizer::{accumulate, global_norm},
+    optim::optimizer::{Gradients, accumulate, global_norm},
     recipe::{Reduction, Sharding},
     task::{Epoch, Task},
 };
@@ -27,7 +29,7 @@ impl<T: Task> Trainer<'_, T> {
         number: u64,
         epoch: &Epoch<T::Examples>,
         round: &Round,
-    ) -> Vec<Report> {
+    ) -> Result<Vec<Report>> {
         let votes = self.own_votes();
         let Self {
             session,
@@ -35,6 +37,7 @@ impl<T: Task> Trainer<'_, T> {
             ready,
             sums,
             early,
+            tried,
             seconds,
             ..
         } = self;
@@ -64,16 +67,17 @@ impl<T: Task> Trainer<'_, T> {
             if let Some(sums) = sums {
                 sums.end();
             }
-            return reports.wait();
+            return Ok(reports.wait());
         };
-        let batch = task.batch(&epoch.examples, &epoch.plan[own]);
+        let indices = epoch.plan.batch(own)?;
+        let batch = task.batch(&epoch.examples, &indices)?;
         let pass = &mut Pass::training(training.seed, number << 32 | own as u64, *precision);
         let began = Instant::now();
         let mut work = || {
             let loss = task.loss(&snapshot.model, &batch, number, pass);
             report.loss = loss.clone().into_scalar::<f32>().into();
             report.targets = T::targets(&batch) as f64;
-            report.examples = epoch.plan[own].len() as f64;
+            report.examples = indices.len() as f64;
             let reports = tell(*communicator, report);
             let gradients = report.loss.is_finite().then(|| loss.backward());
             (reports, gradients)
@@ -88,26 +92,35 @@ impl<T: Task> Trainer<'_, T> {
                 reports
             }
             Some(sums) => {
-                let mut taken = HashSet::new();
-                let mut take = |name: &str, gradient| {
-                    sums.put(name, gradient);
-                    taken.insert(name.to_owned());
+                // The first batch of an epoch shows which of them were really complete.
+                let trial = *tried != Some(number);
+                let mut taken = Gradients::new();
+                let mut take = |name: &str, gradient: Tensor<1>| {
+                    if !trial {
+                        sums.put(name, gradient.clone());
+                    }
+                    taken.insert(name.to_owned(), gradient);
                 };
                 let wanted = |name: &str| early.contains(name);
                 let (reports, found) = handing_over(&snapshot.model, wanted, &mut take, &mut work);
                 if let Some(found) = found {
                     for (name, gradient) in parameters::gradients(&snapshot.model, found) {
-                        if !taken.contains(&name) {
+                        let before = taken.get(&name);
+                        if trial && before.is_some_and(|before| !same(before, &gradient)) {
+                            early.remove(&name);
+                        }
+                        if trial || before.is_none() {
                             sums.put(&name, gradient);
                         }
                     }
+                    *tried = Some(number);
                 }
                 *seconds = began.elapsed().as_secs_f64();
                 sums.end();
                 reports
             }
         };
-        reports.wait()
+        Ok(reports.wait())
     }
 
     /// The gradients of the step in the snapshot, summed over all processes, and their norm.
@@ -170,6 +183,12 @@ impl<T: Task> Trainer<'_, T> {
             shard::gather_moments(self.communicator, &mut snapshot.optimizer, device);
         }
     }
+}
+
+/// Whether two flat tensors hold the same bits.
+fn same(left: &Tensor<1>, right: &Tensor<1>) -> bool {
+    let bits = |tensor| parameters::to_vec(tensor).into_iter().map(f32::to_bits);
+    bits(left).eq(bits(right))
 }
 
 /// Parameters that only operations of ours read: those of embeddings Burn reads too, and their gradients are complete

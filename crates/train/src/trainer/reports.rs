@@ -37,7 +37,7 @@ impl<T: Task> Trainer<'_, T> {
             ..
         } = &self.ready;
         let training = &self.session.recipe.training;
-        let batches = epoch.plan.len();
+        let batches = epoch.plan.batches();
         let mut description = task.description();
         if self.communicator.size() > 1 {
             description.push(("ranks", self.pace.ranks()));

@@ -161,7 +161,7 @@ fn resolve(choice: PrecisionChoice, device: &Device) -> Result<Precision> {
 }
 
 fn has_bf16(device: &Device) -> bool {
-    *device == Device::flex() && Precision::Bf16.available()
+    Precision::Bf16.available_on(device)
 }
 
 /// The recipe stands in the run's folder from the first moment, and in every checkpoint. The recipe of the run

@@ -4,6 +4,8 @@
 
 use std::path::Path;
 
+use anyhow::bail;
+use attentive_model::config::Family;
 use attentive_text::lines::LineReader;
 use attentive_text::quality::coverage::{Coverage, MANY};
 use attentive_text::quality::findings::{self, Finding, Severity};
@@ -23,11 +25,20 @@ use crate::wording::{bytes, count, duration};
 /// Checks the recipe and what it names.
 pub fn diagnose(args: &DoctorArgs, path: &Path, terminal: &Terminal) -> anyhow::Result<Diagnosis> {
     let recipe = Recipe::load(path, &args.set).map_err(crate::commands::train::explained)?;
+    let pairs = [Family::Transformer, Family::Recurrent];
+    if !pairs.contains(&recipe.model.family()) {
+        bail!(
+            "{}: `doctor` checks sentence pairs, and this recipe's family is `{}`, which has none; `attentive train` \
+             checks the recipe itself before it begins",
+            path.display(),
+            recipe.model.family().name()
+        );
+    }
     let trial = if args.corpus_only {
         None
     } else {
         if recipe.data.synthetic.is_none() {
-            refuse_missing_files(&recipe)?;
+            refuse_missing_files(&recipe, |_| true)?;
         }
         Some(measure(&recipe, terminal)?)
     };
@@ -36,7 +47,7 @@ pub fn diagnose(args: &DoctorArgs, path: &Path, terminal: &Terminal) -> anyhow::
             attentive_train::data::synthetic::generate(synthetic).train;
         return Ok(of_run(&recipe, trial.as_ref(), &[synthetic.lines], &pairs));
     }
-    refuse_missing_files(&recipe)?;
+    refuse_missing_files(&recipe, |_| true)?;
     let corpus = corpus(&recipe.data)?;
     let inspection = look(args, &corpus, terminal)?;
     let files: Vec<usize> = inspection.files.iter().map(|file| file.pairs()).collect();

@@ -11,7 +11,8 @@ mod training;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use attentive_model::directory::ModelDir;
+use attentive_model::directory::{AnyModelDir, ModelDir};
+use attentive_model::error::ModelError;
 use attentive_text::Tokenizer;
 use clap::Args;
 use serde_json::{Value, json};
@@ -55,7 +56,7 @@ pub fn run(args: InfoArgs) -> anyhow::Result<()> {
 
 /// Everything that is known about a model.
 struct Description {
-    model: ModelDir,
+    model: AnyModelDir,
     /// What its authors say about it, if it is a built-in one.
     card: Option<&'static str>,
     weights_bytes: u64,
@@ -67,39 +68,46 @@ struct Description {
 impl Description {
     fn of(given: &Path) -> anyhow::Result<Self> {
         let choice = Choice::of(given)?;
-        let model = choice.open()?;
-        let card = match &choice {
-            Choice::BuiltIn(built_in) => Some(built_in.card()),
-            Choice::Directory(_) | Choice::Pulled(_) | Choice::Into(..) => None,
+        let model = choice.open_any()?;
+        let (card, weights_bytes) = match &choice {
+            Choice::BuiltIn(built_in) => (Some(built_in.card()), built_in.open()?.weights_bytes()?),
+            Choice::Directory(_) | Choice::Pulled(_) | Choice::Into(..) => {
+                let weights = ModelDir::weights_path(&model.path);
+                let metadata = weights.metadata();
+                let metadata = metadata.map_err(ModelError::io("read", &weights))?;
+                (None, metadata.len())
+            }
         };
         Ok(Self {
-            weights_bytes: model.weights_bytes()?,
+            weights_bytes,
             #[cfg(feature = "training")]
-            training: training::Training::of(&choice, &model)?,
+            training: training::Training::of(&choice, &model.path)?,
             model,
             card,
         })
     }
 
     fn json(&self) -> Value {
-        let ModelDir {
+        let AnyModelDir {
             path,
             config,
             tokenizers,
-            ..
         } = &self.model;
         let tokenizer = |tokenizer: &Tokenizer| json!({"kind": tokenizer.kind().name(), "size": tokenizer.vocab_size()});
         let mut object = json!({
             "model": path,
+            "family": config.family(),
             "parameters": config.parameter_count(),
             "weights_bytes": self.weights_bytes,
             "config": config,
-            "tokenizers": {
+        });
+        if let Some(tokenizers) = tokenizers {
+            object["tokenizers"] = json!({
                 "shared": tokenizers.is_shared(),
                 "src": tokenizer(&tokenizers.src),
                 "tgt": tokenizer(&tokenizers.tgt),
-            },
-        });
+            });
+        }
         if let Some(card) = self.card {
             object["card"] = card.into();
         }

@@ -4,10 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use attentive_model::directory::ModelDir;
 use attentive_train::Recipe;
 use attentive_train::data::batches::Budget;
-use attentive_train::recipe::BestBy;
+use attentive_train::recipe::{BestBy, Written};
 use attentive_train::run::checkpoint::Position;
 use attentive_train::run::state::TrainState;
 use serde_json::{Value, json};
@@ -25,15 +24,15 @@ pub struct Training {
 
 impl Training {
     /// What the directory holds beside the model.
-    pub fn of(choice: &Choice, model: &ModelDir) -> anyhow::Result<Self> {
+    pub fn of(choice: &Choice, model: &Path) -> anyhow::Result<Self> {
         let Choice::Directory(directory) = choice else {
             return Ok(Self {
                 state: None,
                 run: None,
             });
         };
-        let has_state = model.path.join("state.json").is_file();
-        let state = has_state.then(|| TrainState::load(&model.path));
+        let has_state = model.join("state.json").is_file();
+        let state = has_state.then(|| TrainState::load(model));
         Ok(Self {
             state: state.transpose()?,
             run: Run::of(directory)?,
@@ -52,7 +51,7 @@ impl Training {
                 "best_score": run.best_score(),
                 "best_step": run.last.best_step,
                 "checkpoints": run.checkpoints,
-                "recipe": run.recipe,
+                "recipe": Written::of(&run.recipe),
             });
         }
     }

@@ -103,7 +103,7 @@ pub fn schedule(args: ScheduleArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let mut curves = Vec::new();
     for path in &args.recipes {
         let recipe = Recipe::load(path, &[])?;
-        let d_model = recipe.model_config(1, 1).d_model;
+        let d_model = recipe.model.config.width();
         let name = path
             .file_stem()
             .unwrap_or_default()

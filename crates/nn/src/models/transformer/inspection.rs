@@ -38,7 +38,7 @@ impl Inspect for Transformer {
 }
 
 /// `[1, heads, queries, keys]` -> the weights of each head.
-fn heads(weights: Tensor<4>) -> Vec<Vec<f32>> {
+pub(crate) fn heads(weights: Tensor<4>) -> Vec<Vec<f32>> {
     let [_, _, queries, keys] = weights.dims();
     let weights = numbers(weights);
     weights
@@ -47,6 +47,6 @@ fn heads(weights: Tensor<4>) -> Vec<Vec<f32>> {
         .collect()
 }
 
-fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+pub(crate) fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().iter::<f32>().collect()
 }

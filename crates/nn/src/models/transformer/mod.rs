@@ -1,15 +1,16 @@
 //! The encoder-decoder Transformer (§3, figure 1).
 //!
 //! Source ids -> [`encoder`] -> memory -> [`decoder`] with the target so far -> log-probabilities of the
-//! next token. [`search`] lets `attentive-runtime`'s search drive it one step at a time, [`weights`]
-//! reads and writes it as a model directory, [`inspection`] shows what its attention does.
+//! next token. [`search`] lets `attentive-runtime`'s search drive it one step at a time, [`inspection`] shows what
+//! its attention does.
 
 pub mod decoder;
 pub mod embeddings;
 pub mod encoder;
 pub mod inspection;
 pub mod search;
-pub mod weights;
+
+use std::path::Path;
 
 use attentive_model::config::TransformerConfig;
 use attentive_text::special::PAD;
@@ -23,7 +24,11 @@ use self::{
     embeddings::Embeddings,
     encoder::Encoder,
 };
-use crate::{init::Init, layers::block::BlockConfig, mask::Mask, ops::SmoothedLoss, pass::Pass};
+use super::weights;
+use crate::{
+    error::NnError, init::Init, layers::block::BlockConfig, mask::Mask, ops::SmoothedLoss,
+    pass::Pass,
+};
 
 /// The Transformer: embeddings on both sides, the two stacks, and the output projection.
 #[derive(Module, Debug)]
@@ -67,6 +72,11 @@ impl Transformer {
     /// A model whose weights are about to be replaced.
     pub fn zeros(config: &TransformerConfig, device: &Device) -> Self {
         Self::init(config, &mut Init::zeros(), device)
+    }
+
+    /// Reads the weights file of a model with this architecture.
+    pub fn load(config: &TransformerConfig, file: &Path, device: &Device) -> Result<Self, NnError> {
+        weights::load(config, Self::zeros(config, device), file)
     }
 
     fn init(config: &TransformerConfig, init: &mut Init, device: &Device) -> Self {
