@@ -371,7 +371,8 @@ fn what_cannot_be_prepared_is_refused() {
     );
     corpus.write("a.src", "\n");
     let blank = refused(&corpus.recipe(&[]));
-    assert!(blank.contains("no text to train"), "{blank}");
+    assert!(blank.contains("none of the 1 training pairs"), "{blank}");
+    fs::remove_dir_all(corpus.path("prepared")).unwrap();
     corpus.write("a.src", "");
     corpus.write("a.tgt", "");
     let empty = refused(&corpus.recipe(&[]));
