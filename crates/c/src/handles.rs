@@ -46,7 +46,9 @@ impl AttentiveTranslations {
         let hypotheses = |one: Translation| {
             let others = one.alternatives.into_iter();
             let others = others.map(|other| (text(other.text), other.score));
-            std::iter::once((text(one.text), one.score)).chain(others).collect()
+            std::iter::once((text(one.text), one.score))
+                .chain(others)
+                .collect()
         };
         Self(found.into_iter().map(hypotheses).collect())
     }

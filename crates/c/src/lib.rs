@@ -34,10 +34,11 @@ pub struct AttentiveOptions {
 /// The version of the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn attentive_version() -> *const c_char {
-    const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
-        Ok(version) => version,
-        Err(_) => panic!("a version has no NUL"),
-    };
+    const VERSION: &CStr =
+        match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+            Ok(version) => version,
+            Err(_) => panic!("a version has no NUL"),
+        };
     VERSION.as_ptr()
 }
 
@@ -93,7 +94,11 @@ pub unsafe extern "C" fn attentive_translate(
         // SAFETY: as the caller promises.
         let (translator, texts, options) = unsafe {
             let options = options.as_ref().copied().unwrap_or_default();
-            (opened(translator)?, self::texts(texts, count, "texts")?, options)
+            (
+                opened(translator)?,
+                self::texts(texts, count, "texts")?,
+                options,
+            )
         };
         let beam = (options.beam > 0).then_some(options.beam);
         let translator = translator.with(beam, options.n_best.max(1))?;
@@ -183,15 +188,20 @@ pub unsafe extern "C" fn attentive_translate_file(
     caught(-1, || {
         // SAFETY: as the caller promises.
         let (translator, input, output) = unsafe {
-            (opened(translator)?, text(input, "input")?, text(output, "output")?)
+            (
+                opened(translator)?,
+                text(input, "input")?,
+                text(output, "output")?,
+            )
         };
         let usual = FileOptions {
             format: None,
             wrapping: None,
         };
         let (input, output) = (Path::new(input), Path::new(output));
-        let report = Translator::translate_file(translator.usual(), input, output, usual, |_, _| {})
-            .map_err(|error| error.to_string())?;
+        let report =
+            Translator::translate_file(translator.usual(), input, output, usual, |_, _| {})
+                .map_err(|error| error.to_string())?;
         Ok(report.texts as i64)
     })
 }
@@ -219,7 +229,9 @@ pub unsafe extern "C" fn attentive_bleu(
     })
 }
 
-unsafe fn opened<'a>(translator: *const AttentiveTranslator) -> Result<&'a AttentiveTranslator, String> {
+unsafe fn opened<'a>(
+    translator: *const AttentiveTranslator,
+) -> Result<&'a AttentiveTranslator, String> {
     // SAFETY: as the caller promises.
     let opened = unsafe { translator.as_ref() };
     opened.ok_or_else(|| "`translator` is NULL; attentive_open() gives one".to_owned())

@@ -9,9 +9,9 @@ use attentive_models::BuiltIn;
 use attentive_runtime::translator::{Lines, TranslatorOptions};
 use attentive_text::language::canonical;
 
+use crate::cache;
 use crate::error::{CatalogError, Result};
 use crate::foreign::{self, Notice};
-use crate::cache;
 
 /// Which model.
 #[derive(Debug, Clone)]

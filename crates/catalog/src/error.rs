@@ -28,7 +28,9 @@ pub enum CatalogError {
     #[error(transparent)]
     Convert(#[from] ConvertError),
     /// There is nothing of this name.
-    #[error("{error} Built-in models: {built_in}. `attentive pull` fetches others, `attentive models` lists them.")]
+    #[error(
+        "{error} Built-in models: {built_in}. `attentive pull` fetches others, `attentive models` lists them."
+    )]
     NoSuchModel {
         /// Why it is no model directory.
         error: ModelError,

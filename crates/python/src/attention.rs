@@ -56,8 +56,7 @@ impl Attention {
         };
         let (model_here, tokenizers) = (translator.model(), translator.tokenizers());
         let record = Record::of(model_here, tokenizers, sentence, target).map_err(raise)?;
-        let weights =
-            |layers: &[Vec<Map>]| Python::attach(|py| Py::new(py, Weights::of(layers)));
+        let weights = |layers: &[Vec<Map>]| Python::attach(|py| Py::new(py, Weights::of(layers)));
         Ok(Self {
             encoder: weights(&record.encoder)?,
             decoder: weights(&record.decoder)?,
@@ -107,7 +106,11 @@ impl Attention {
     /// The probability that the model gave to each token that it wrote.
     #[getter]
     fn probabilities(&self) -> Vec<f32> {
-        self.record.steps.iter().map(|step| step.probability).collect()
+        self.record
+            .steps
+            .iter()
+            .map(|step| step.probability)
+            .collect()
     }
 
     /// Encoder self-attention.
@@ -170,7 +173,9 @@ impl Attention {
 impl Weights {
     fn of(layers: &[Vec<Map>]) -> Self {
         let heads = || layers.iter().flatten();
-        let (rows, cols) = heads().next().map_or((0, 0), |map| (map.rows(), map.cols()));
+        let (rows, cols) = heads()
+            .next()
+            .map_or((0, 0), |map| (map.rows(), map.cols()));
         let numbers = heads().flat_map(|map| map.weights()).copied();
         Self {
             shape: [layers.len(), layers.first().map_or(0, Vec::len), rows, cols],
@@ -193,7 +198,11 @@ impl Weights {
         let interface = PyDict::new(py);
         interface.set_item("version", 3)?;
         interface.set_item("shape", self.shape())?;
-        let order = if cfg!(target_endian = "little") { '<' } else { '>' };
+        let order = if cfg!(target_endian = "little") {
+            '<'
+        } else {
+            '>'
+        };
         interface.set_item("typestr", format!("{order}f4"))?;
         interface.set_item("data", (self.numbers.as_ptr().addr(), true))?;
         Ok(interface)

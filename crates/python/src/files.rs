@@ -44,7 +44,9 @@ pub fn options(format: Option<&str>, wrapped: &str) -> PyResult<FileOptions> {
         Format::named(name).ok_or_else(|| {
             let names: Vec<&str> = Format::all().map(Format::name).collect();
             let names = names.join(", ");
-            raise(format!("there is no format {name:?}; known formats are {names}"))
+            raise(format!(
+                "there is no format {name:?}; known formats are {names}"
+            ))
         })
     };
     Ok(FileOptions {

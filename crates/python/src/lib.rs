@@ -58,6 +58,9 @@ mod _attentive {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("SACREBLEU_VERSION", attentive_metrics::signature::SACREBLEU_VERSION)
+        module.add(
+            "SACREBLEU_VERSION",
+            attentive_metrics::signature::SACREBLEU_VERSION,
+        )
     }
 }

@@ -142,7 +142,13 @@ pub fn compute_bleu(
         )));
     }
     let bleu = Bleu::of_totals(&totals, &options);
-    Ok((bleu.score, bleu.counts, bleu.totals, bleu.precisions, bleu.bp))
+    Ok((
+        bleu.score,
+        bleu.counts,
+        bleu.totals,
+        bleu.precisions,
+        bleu.bp,
+    ))
 }
 
 /// chrF against the references of each line.

@@ -30,7 +30,10 @@ pub struct Model {
 /// The names of the models that are part of the package.
 #[pyfunction]
 pub fn built_in_models() -> Vec<&'static str> {
-    attentive_models::ALL.iter().map(|model| model.name).collect()
+    attentive_models::ALL
+        .iter()
+        .map(|model| model.name)
+        .collect()
 }
 
 #[pymethods]
@@ -87,7 +90,9 @@ impl Model {
     ) -> PyResult<Vec<Translation>> {
         let translator = self.translator();
         if html && prefixes.is_some() {
-            return Err(raise("a prefix belongs to a sentence, and a page has many: leave out `prefix` or `html`"));
+            return Err(raise(
+                "a prefix belongs to a sentence, and a page has many: leave out `prefix` or `html`",
+            ));
         }
         let found = without_gil(py, cancel, move |stop| {
             let translator = translator.stopped_by(stop);

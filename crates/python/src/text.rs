@@ -26,7 +26,9 @@ impl Tokenizer {
     /// Reads a file: one that was saved here, a model's tokenizer.json, or a SentencePiece model (.model, .spm).
     #[staticmethod]
     fn load(path: PathBuf) -> PyResult<Self> {
-        attentive_text::Tokenizer::load(path).map(Self).map_err(raise)
+        attentive_text::Tokenizer::load(path)
+            .map(Self)
+            .map_err(raise)
     }
 
     /// Learns a vocabulary from lines of text. The same lines give the same tokenizer, byte by byte.
@@ -48,9 +50,8 @@ impl Tokenizer {
             lowercase,
         };
         options.check().map_err(raise)?;
-        let learn = || {
-            attentive_text::Tokenizer::train(&options, &mut lines.iter().map(String::as_str))
-        };
+        let learn =
+            || attentive_text::Tokenizer::train(&options, &mut lines.iter().map(String::as_str));
         on_all_processors(py, learn)?.map(Self).map_err(raise)
     }
 

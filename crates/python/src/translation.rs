@@ -66,7 +66,12 @@ impl Translation {
     /// The next best ones, best first, if `n_best` asked for more than one.
     #[getter]
     fn alternatives(&self) -> Vec<Alternative> {
-        self.0.alternatives.iter().cloned().map(Alternative).collect()
+        self.0
+            .alternatives
+            .iter()
+            .cloned()
+            .map(Alternative)
+            .collect()
     }
 
     /// The word alignment: pairs of source word and target word, from 0; None unless `alignments=True`.

@@ -72,20 +72,28 @@ fn a_stopped_file_is_absent_and_a_translated_one_has_all_lines() {
     assert!(!output.exists());
 
     let mut told = Vec::new();
-    let report = translator.translate_file(&input, &output, USUAL, |done, all| told.push((done, all)));
+    let report =
+        translator.translate_file(&input, &output, USUAL, |done, all| told.push((done, all)));
     assert_eq!(report.expect("translated").texts, 300);
     let written = fs::read_to_string(&output).expect("written");
     let texts = translator.translate(&lines).into_iter().map(|one| one.text);
     assert!(written.lines().eq(texts));
-    assert_eq!(told.last().map(|&(done, all)| Some(done) == all), Some(true));
+    assert_eq!(
+        told.last().map(|&(done, all)| Some(done) == all),
+        Some(true)
+    );
 
     let page = folder.path().join("page.html");
     fs::write(&page, "<p>a <b>b</b> c</p>").expect("written");
     let report = translator.translate_file(&page, &output, USUAL, |_, _| {});
     assert_eq!(report.expect("translated").format.name(), "html");
     let written = fs::read_to_string(&output).expect("written");
-    assert!(written.starts_with("<p>") && written.contains("<b>"), "{written}");
-    let missing = translator.translate_file(&folder.path().join("x.docx"), &output, USUAL, |_, _| {});
+    assert!(
+        written.starts_with("<p>") && written.contains("<b>"),
+        "{written}"
+    );
+    let missing =
+        translator.translate_file(&folder.path().join("x.docx"), &output, USUAL, |_, _| {});
     assert!(missing.unwrap_err().to_string().contains("x.docx"));
 }
 
@@ -101,7 +109,12 @@ fn a_page_is_translated_with_its_alternatives() {
     let found = translator.translate_pages(&[page, empty]);
     assert_eq!(found.len(), 2);
     assert_eq!(found[0].alternatives.len(), 2);
-    for text in found[0].alternatives.iter().map(|one| &one.text).chain([&found[0].text]) {
+    for text in found[0]
+        .alternatives
+        .iter()
+        .map(|one| &one.text)
+        .chain([&found[0].text])
+    {
         assert!(text.starts_with("<p>") && text.contains("<i>"), "{text}");
     }
     assert!(found[0].score < 0.0 && found[1].text == "<hr>");

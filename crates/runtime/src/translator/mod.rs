@@ -256,6 +256,7 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
             keep: self.keep(),
             tokenizer: &self.tokenizers.src,
             most_tokens: self.frame.room(&self.options),
+            stop: &self.stop,
         }
     }
 
@@ -279,7 +280,11 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
         let sources = self.engine.map_until(&self.stop, &chunks, |lines| {
             let wanted = |_: &&L| !self.stop.is_asked();
             let source = |line| self.source(line);
-            lines.iter().take_while(wanted).map(source).collect::<Vec<_>>()
+            lines
+                .iter()
+                .take_while(wanted)
+                .map(source)
+                .collect::<Vec<_>>()
         });
         let sources: Vec<Option<Source>> = sources.into_iter().flatten().collect();
 
