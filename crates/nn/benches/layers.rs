@@ -56,9 +56,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             );
         }
         _ => {
-            return Err("usage: layers time recurrence|convolution|attention LEN WIDTH ROWS RUNS | \
+            return Err(
+                "usage: layers time recurrence|convolution|attention LEN WIDTH ROWS RUNS | \
                         layers path recurrence|convolution|attention LEN"
-                .into());
+                    .into(),
+            );
         }
     }
     Ok(())
@@ -74,10 +76,7 @@ enum Layer {
 
 impl Layer {
     fn new(kind: &str, width: usize, seed: u64) -> Result<Self, String> {
-        let (init, device) = (
-            &mut Init::xavier_uniform(seed),
-            &Device::flex().autodiff(),
-        );
+        let (init, device) = (&mut Init::xavier_uniform(seed), &Device::flex().autodiff());
         let attention = AttentionConfig {
             d_model: width,
             heads: (width / 64).max(1),
