@@ -5,10 +5,11 @@
 use std::path::Path;
 
 use anyhow::Context;
-use attentive_model::directory::ModelDir;
+use attentive_model::directory::{AnyModelDir, ModelDir};
 use attentive_model::{Generation, Tokenizers, TransformerConfig};
-use attentive_nn::models::transformer::Transformer;
+use attentive_nn::models::{gpt::Gpt, transformer::Transformer};
 use attentive_runtime::translator::{Translator, TranslatorOptions};
+use attentive_text::Tokenizer;
 
 use crate::model::named_usage;
 
@@ -22,6 +23,29 @@ pub struct LoadedModel {
     pub generation: Generation,
     /// The network.
     pub network: Transformer,
+}
+
+/// A language model on a device.
+pub struct LoadedGpt {
+    /// Cuts text and puts it together.
+    pub tokenizer: Tokenizer,
+    /// The network.
+    pub network: Gpt,
+}
+
+impl LoadedGpt {
+    /// Loads the network of a directory, or the best one of a training run.
+    pub fn open(directory: &Path, device: &str) -> anyhow::Result<Self> {
+        let device = attentive_nn::device::parse(device)?;
+        let model = AnyModelDir::open(directory)?;
+        let config = model.config_of()?;
+        let network = Gpt::load(config, &ModelDir::weights_path(&model.path), &device)
+            .with_context(|| format!("cannot load the model {}", directory.display()))?;
+        Ok(Self {
+            tokenizer: model.tokenizer()?.clone(),
+            network,
+        })
+    }
 }
 
 impl LoadedModel {

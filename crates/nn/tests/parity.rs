@@ -137,8 +137,11 @@ fn fixture_name(name: &str, tying: Tying) -> String {
 }
 
 fn config(fixture: &Fixture) -> TransformerConfig {
-    let size =
-        |key: &str| fixture.config[key].as_u64().unwrap_or_else(|| panic!("{key}")) as usize;
+    let size = |key: &str| {
+        fixture.config[key]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{key}")) as usize
+    };
     let config = TransformerConfig {
         src_vocab: size("src_vocab"),
         tgt_vocab: size("tgt_vocab"),

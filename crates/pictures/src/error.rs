@@ -48,12 +48,14 @@ pub enum PictureError {
         /// The last one.
         last: usize,
     },
-    /// The decoder's self-attention of a model that has none.
-    #[error(
-        "the decoder of this model has no self-attention: its layers are recurrent (SSRU); the encoder's \
-         self-attention and the cross-attention can be shown"
-    )]
-    NoDecoderSelfAttention,
+    /// A kind of attention that the model does not have.
+    #[error("this model has no {asked}; it has {there}")]
+    NoSuchAttention {
+        /// The kinds asked for.
+        asked: String,
+        /// The kinds that it has.
+        there: String,
+    },
     /// A run whose history cannot be read.
     #[error("cannot read the history {}: {source}\n{remedy}", path.display())]
     Unreadable {

@@ -46,6 +46,9 @@ pub fn train(session: Session<'_>, observer: &mut dyn events::Observer) -> Resul
     use task::{language_model::LanguageModel, translation::Translation};
     match session.recipe.model.family() {
         Family::Transformer => trainer::train::<Translation>(session, &SingleProcess, observer),
+        Family::Bert => Err(TrainError::NoTask {
+            family: Family::Bert.name(),
+        }),
         Family::Gpt => trainer::train::<LanguageModel>(session, &SingleProcess, observer),
     }
 }

@@ -37,9 +37,9 @@ layers = 2
 context = 24
 [training]
 seed = 5
-epochs = 100
-max_steps = 150
-batch_size = 8
+epochs = 200
+max_steps = 400
+batch_size = 16
 clip_norm = 1.0
 log_every = 1
 precision = "f32"
@@ -48,16 +48,18 @@ kind = "adamw"
 beta2 = 0.99
 [schedule]
 kind = "constant"
-learning_rate = 0.01
+learning_rate = 0.005
+warmup = 20
 [validation]
 every_epochs = 0
-every_steps = 150
+every_steps = 400
 samples = 1
 [checkpoints]
 keep_last = 50
 "#;
 
-const VERSE: &str = "the rain in spain stays mainly in the plain,\nand in hampshire hurricanes hardly happen.\n";
+const VERSE: &str =
+    "the rain in spain stays mainly in the plain,\nand in hampshire hurricanes hardly happen.\n";
 
 /// Stops the run after so many steps, and keeps what the last validation said.
 struct Watch<'a> {
@@ -132,8 +134,7 @@ fn a_small_gpt_learns_a_verse_by_heart_in_seconds() {
     let tokenizer = opened.tokenizer().unwrap();
     // Longer than the context of 24, in which a character is always clear from those before it.
     let prompt = "the rain in spain stays ";
-    let written: Vec<u32> =
-        Generator::new(&model, tokenizer.encode(prompt), 20, None, 0).collect();
+    let written: Vec<u32> = Generator::new(&model, tokenizer.encode(prompt), 20, None, 0).collect();
     assert_eq!(tokenizer.decode(&written), "mainly in the plain,");
 }
 
@@ -178,10 +179,19 @@ fn fine_tuning_begins_with_the_weights_and_the_vocabulary_of_a_model() {
     let tuned = folder.path().join("tuned");
     let changes = [&*start, "training.max_steps=1"];
     run(&recipe(folder.path(), &changes), &tuned, 1).0.unwrap();
-    let tokenizer = |run: &Path| Tokenizers::load(run.join("last")).unwrap().tgt.fingerprint();
+    let tokenizer = |run: &Path| {
+        Tokenizers::load(run.join("last"))
+            .unwrap()
+            .tgt
+            .fingerprint()
+    };
     assert_eq!(tokenizer(&first), tokenizer(&tuned));
     let changes = [&*start, "model.layers=1"];
-    let other = run(&recipe(folder.path(), &changes), &folder.path().join("x"), 1);
+    let other = run(
+        &recipe(folder.path(), &changes),
+        &folder.path().join("x"),
+        1,
+    );
     let message = other.0.unwrap_err().to_string();
     assert!(
         message.contains("`model.layers`: 2 in the model, 1 in the recipe"),
@@ -207,5 +217,11 @@ fn bad_text_is_refused_with_what_to_do() {
     std::fs::write(folder.path().join("empty.txt"), "").unwrap();
     let empty = message(&["data.text=empty.txt"]);
     assert!(empty.contains("no text"), "{empty}");
-    assert!(!folder.path().join("x/checkpoints").join("step-000001").exists());
+    assert!(
+        !folder
+            .path()
+            .join("x/checkpoints")
+            .join("step-000001")
+            .exists()
+    );
 }

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{GptConfig, ModelConfig, Preset, TransformerConfig};
+use super::{BertConfig, GptConfig, ModelConfig, Preset, TransformerConfig};
 use crate::tensors::{TensorSpec, parameter_count};
 
 /// A family of models.
@@ -18,6 +18,8 @@ pub enum Family {
     /// The decoder alone, as a language model ("Improving Language Understanding by Generative Pre-Training",
     /// Radford et al. 2018; pre-norm as in GPT-2).
     Gpt,
+    /// The encoder alone ("BERT: Pre-training of Deep Bidirectional Transformers", Devlin et al. 2019).
+    Bert,
 }
 
 /// The configuration of a model of some family.
@@ -28,6 +30,8 @@ pub enum AnyConfig {
     Transformer(TransformerConfig),
     /// Of a language model.
     Gpt(GptConfig),
+    /// Of an encoder with its heads.
+    Bert(BertConfig),
 }
 
 /// The same expression for the configuration of each family.
@@ -36,19 +40,21 @@ macro_rules! each {
         match $any {
             AnyConfig::Transformer($config) => $value,
             AnyConfig::Gpt($config) => $value,
+            AnyConfig::Bert($config) => $value,
         }
     };
 }
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 2] = [Family::Transformer, Family::Gpt];
+    pub const ALL: [Family; 3] = [Family::Transformer, Family::Gpt, Family::Bert];
 
     /// The name in recipes and in `config.json`.
     pub fn name(self) -> &'static str {
         match self {
             Family::Transformer => "transformer",
             Family::Gpt => "gpt",
+            Family::Bert => "bert",
         }
     }
 
@@ -57,6 +63,7 @@ impl Family {
         match self {
             Family::Transformer => "`attentive translate` translates with it",
             Family::Gpt => "`attentive generate` continues text with it",
+            Family::Bert => "`attentive embed`, `fill` and `classify` use it",
         }
     }
 }
@@ -67,6 +74,7 @@ impl AnyConfig {
         match family {
             Family::Transformer => Self::Transformer(ModelConfig::from_preset(preset)),
             Family::Gpt => Self::Gpt(ModelConfig::from_preset(preset)),
+            Family::Bert => Self::Bert(ModelConfig::from_preset(preset)),
         }
     }
 
@@ -75,6 +83,7 @@ impl AnyConfig {
         Ok(match family {
             Family::Transformer => Self::Transformer(Deserialize::deserialize(keys)?),
             Family::Gpt => Self::Gpt(Deserialize::deserialize(keys)?),
+            Family::Bert => Self::Bert(Deserialize::deserialize(keys)?),
         })
     }
 
@@ -133,6 +142,12 @@ impl AnyConfig {
 impl From<TransformerConfig> for AnyConfig {
     fn from(config: TransformerConfig) -> Self {
         Self::Transformer(config)
+    }
+}
+
+impl From<BertConfig> for AnyConfig {
+    fn from(config: BertConfig) -> Self {
+        Self::Bert(config)
     }
 }
 

@@ -230,7 +230,9 @@ mod tests {
             ..Sampling::default()
         };
         assert_eq!(write(Some(only_the_best), 0), write(None, 0));
-        let drawn: Vec<u32> = (0..20).flat_map(|sample| write(seeded(3), sample)).collect();
+        let drawn: Vec<u32> = (0..20)
+            .flat_map(|sample| write(seeded(3), sample))
+            .collect();
         assert!(drawn.iter().all(|token| *token > UNK), "{drawn:?}");
     }
 }
