@@ -33,13 +33,12 @@ SIZES = {"tiny": (40, 8), "small": (26, 6), "base": (7, 2)}  # batches, of which
 QUICK = {"tiny": (24, 6), "small": (14, 4), "base": (4, 1)}
 
 
-def torch_run(file, warm_up, precision, mode):
+def torch_model(work):
+    """PyTorch's model of a file of batches, and its loss summed over the targets."""
     import torch
     from torch import nn
 
-    torch.set_num_threads(THREADS)
     torch.manual_seed(1)
-    work = json.load(open(file))
     d_model, vocab, pad = work["d_model"], work["vocab"], 2
 
     class Model(nn.Module):
@@ -96,7 +95,15 @@ def torch_run(file, warm_up, precision, mode):
         row = entropy - (1 - smoothing - others) * truth - others * everything
         return (row * (targets != pad)).sum()
 
-    model = Model()
+    return Model(), loss_of
+
+
+def torch_run(file, warm_up, precision, mode):
+    import torch
+
+    torch.set_num_threads(THREADS)
+    work = json.load(open(file))
+    model, loss_of = torch_model(work)
     forward = torch.compile(model, dynamic=True) if mode == "compile" else model
     optimizer = torch.optim.Adam(model.parameters(), lr=work["learning_rate"], betas=(0.9, 0.98), eps=1e-9, fused=True)
     tokens, start, loss = 0, time.perf_counter(), None

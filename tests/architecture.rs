@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// Each crate's folder, and which others of ours it may use.
-const MAY_USE: [(&str, &[&str]); 13] = [
+const MAY_USE: [(&str, &[&str]); 16] = [
     ("text", &[]),
     ("metrics", &[]),
     ("model", &["text"]),
@@ -24,13 +24,24 @@ const MAY_USE: [(&str, &[&str]); 13] = [
         "server",
         &["model", "models", "pictures", "runtime", "text"],
     ),
+    (
+        "catalog",
+        &["convert", "hub", "model", "models", "runtime", "text"],
+    ),
     // Tests alone use it.
     ("browser", &[]),
     (
+        "python",
+        &[
+            "catalog", "metrics", "model", "models", "pictures", "runtime", "text",
+        ],
+    ),
+    ("c", &["catalog", "metrics", "runtime"]),
+    (
         "cli",
         &[
-            "convert", "hub", "metrics", "model", "models", "nn", "pictures", "runtime", "server",
-            "text", "train",
+            "catalog", "convert", "hub", "metrics", "model", "models", "nn", "pictures", "runtime",
+            "server", "text", "train",
         ],
     ),
 ];

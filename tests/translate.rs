@@ -4,12 +4,15 @@
 mod program;
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
-use program::{Folder, attentive, attentive_reading};
+use program::{Folder, attentive, attentive_reading, command};
 
 /// A run that has learnt to copy, trained once for all tests of this file.
 fn run() -> &'static str {
@@ -88,6 +91,102 @@ fn long_input_streams_through_in_order() {
     let right = output.lines().zip(input.lines()).filter(|(a, b)| a == b);
     let right = right.count();
     assert!(right >= 18_000, "only {right} of 20000 lines are right");
+}
+
+/// The outputs of eight shards, one after the other.
+fn joined(arguments: &[&str]) -> String {
+    let shards = (1..=8).map(|number| {
+        let shard = format!("{number}/8");
+        translate(run(), &[arguments, &["--shard", &shard]].concat())
+    });
+    shards.collect()
+}
+
+#[test]
+fn the_outputs_of_all_shards_are_what_one_process_writes() {
+    let folder = Folder::new();
+    let text = letters(300);
+    let plain = folder.file("in.src", &text);
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+    gzip.write_all(text.as_bytes()).expect("memory");
+    let gzip = folder.file("in.src.gz", gzip.finish().expect("memory"));
+    let prefixes = folder.file("prefixes", "b\n\n".repeat(150));
+    for arguments in [
+        &["-i", &plain][..],
+        &["-i", &gzip],
+        &["-i", &plain, "--json"],
+        &["-i", &gzip, "--alternatives", "2"],
+        &["-i", &plain, "--prefix-file", &prefixes, "--json"],
+    ] {
+        let whole = translate(run(), arguments);
+        assert!(whole.lines().count() >= 300);
+        assert_eq!(joined(arguments), whole, "{arguments:?}");
+    }
+    // More shards than lines: some have nothing to do.
+    let few = folder.file("few.src", "a b\n\nc d");
+    assert_eq!(joined(&["-i", &few]), translate(run(), &["-i", &few]));
+    let nothing = folder.file("nothing.src", "");
+    assert_eq!(joined(&["-i", &nothing]), "");
+}
+
+#[test]
+fn a_shard_that_was_killed_leaves_no_output_and_is_run_again() {
+    let folder = Folder::new();
+    let input = folder.file("in.src", letters(20_000));
+    let output = |number: usize| folder.path(&format!("out/{number}"));
+    let begin = |number: usize| {
+        let (shard, output) = (format!("{number}/8"), output(number));
+        command(&[
+            "translate",
+            "-m",
+            run(),
+            "--shard",
+            &shard,
+            "-i",
+            &input,
+            "-o",
+            &output,
+        ])
+        .spawn()
+        .expect("the binary starts")
+    };
+    let mut killed = begin(3);
+    let unfinished =
+        || fs::read_dir(folder.path("out")).is_ok_and(|mut files| files.next().is_some());
+    while !unfinished() {
+        std::thread::yield_now();
+    }
+    killed.kill().expect("it runs");
+    killed.wait().expect("it ends");
+    assert!(!Path::new(&output(3)).exists());
+
+    for number in 1..=8 {
+        assert!(begin(number).wait().expect("it ends").success());
+    }
+    let parts = (1..=8).map(|number| fs::read_to_string(output(number)).expect("written"));
+    let joined: String = parts.collect();
+    assert!(joined == translate(run(), &["-i", &input]));
+}
+
+#[test]
+fn a_shard_of_what_cannot_be_cut_is_refused() {
+    let folder = Folder::new();
+    let text = folder.file("in.src", "a b\n");
+    let translate =
+        |arguments: &[&str]| attentive(&[&["translate", "-m", run()], arguments].concat());
+    for wrong in ["0/2", "3/2", "x"] {
+        translate(&["--shard", wrong, "-i", &text]).bad(2, &["--shard"]);
+    }
+    translate(&["--shard", "1/2", "a b"]).bad(2, &["--shard"]);
+    translate(&["--shard", "1/2"]).bad(2, &["--input"]);
+    translate(&["--shard", "1/2", "-i", "-"]).bad(2, &["--shard needs a file"]);
+    translate(&["--shard", "1/2", "-i", &text, "--unbuffered"]).bad(2, &["--unbuffered"]);
+    let wrapped = folder.file("in.txt", "a b\n");
+    let paragraphs = ["--shard", "1/2", "-i", &wrapped];
+    translate(&paragraphs).bad(2, &["paragraphs", "--wrapped lines"]);
+    translate(&[&paragraphs[..], &["--wrapped", "lines"]].concat()).good();
+    let page = folder.file("in.html", "<p>a b</p>");
+    translate(&["--shard", "1/2", "-i", &page]).bad(2, &["--shard", "a document"]);
 }
 
 #[test]

@@ -36,7 +36,7 @@ pub struct GlobalArgs {
     /// Say nothing but results, warnings and errors
     #[arg(short, long, global = true, help_heading = "Global options")]
     quiet: bool,
-    /// Threads to work with [default: one for each core]
+    /// Threads to work with [default: one for each core; under mpirun, a share of them]
     #[arg(long, global = true, value_name = "N", value_parser = positive(), help_heading = "Global options")]
     threads: Option<usize>,
 }
@@ -57,8 +57,7 @@ impl GlobalArgs {
     /// handed over and waited for: on a busy machine that took forty times as long as the work.
     pub fn in_pool<R: Send>(&self, work: impl FnOnce() -> R + Send) -> anyhow::Result<R> {
         let pool = rayon::ThreadPoolBuilder::new()
-            // What 0 means is one for each core, or RAYON_NUM_THREADS.
-            .num_threads(self.threads.unwrap_or(0))
+            .num_threads(self.threads.unwrap_or_else(default_threads))
             // As large as the main thread's, which the work would have had otherwise.
             .stack_size(8 << 20);
         pool.build_global()
@@ -78,6 +77,14 @@ pub struct DeviceArg {
 /// A whole number from 1.
 pub fn positive() -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(1..)
+}
+
+/// What 0 means is one for each core, or RAYON_NUM_THREADS.
+fn default_threads() -> usize {
+    #[cfg(feature = "training")]
+    return crate::ranks::default_threads();
+    #[cfg(not(feature = "training"))]
+    0
 }
 
 #[cfg(feature = "training")]

@@ -12,7 +12,7 @@ use attentive_text::language::{self, Detector, Language};
 use clap::Args;
 
 use crate::exit::Ending;
-use crate::model::Choice;
+use crate::model::{self, Choice};
 use crate::terminal::Terminal;
 
 /// The languages of the models.
@@ -44,7 +44,7 @@ impl DirectionArgs {
     ) -> anyhow::Result<Option<Route<Choice>>> {
         if model.is_some() || (self.from.is_none() && self.to.is_none()) {
             let choice = model
-                .map(|model| Choice::of_any(model, terminal))
+                .map(|model| model::of_any(model, terminal))
                 .transpose()?;
             let into = |choice: Choice| match &self.to {
                 Some(to) => Choice::Into(Box::new(choice), to.clone()),

@@ -5,6 +5,8 @@
 use std::io;
 use std::process::ExitCode;
 
+use attentive_catalog::CatalogError;
+
 use crate::terminal::Terminal;
 
 /// Ends of a command that are not plain failures.
@@ -33,6 +35,11 @@ pub fn code(result: anyhow::Result<()>, terminal: &Terminal) -> ExitCode {
     if is_broken_pipe(&error) {
         return ExitCode::SUCCESS;
     }
+    // A language that a model does not write is a wrong argument.
+    if let Some(wrong @ CatalogError::Target { .. }) = error.downcast_ref() {
+        terminal.error(wrong);
+        return ExitCode::from(USAGE);
+    }
     match error.downcast_ref::<Ending>() {
         #[cfg(feature = "training")]
         Some(Ending::Interrupted(message)) => {
@@ -59,7 +66,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// The error and its causes, except those that the text before them quotes already.
-fn message(error: &anyhow::Error) -> String {
+pub fn message(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1) {
         let cause = cause.to_string();

@@ -5,6 +5,7 @@
 //!   `network` into a network of `attentive-nn`, for other devices than the CPU.
 //! - [`output`] writes results, [`picture`] pictures, [`terminal`] talks to the person in front of it, `progress` shows
 //!   training at work, [`bar`] other work, [`wording`] writes numbers the way people read them.
+//! - `ranks` joins the processes that mpirun started together.
 //! - `interrupt` listens for Ctrl-C, [`exit`] says what the exit codes mean, [`allocator`] is for speed.
 //!
 //! Without the feature `training` there are no commands that train or need a network on Burn, and no other
@@ -17,7 +18,6 @@ mod commands;
 mod decoding;
 mod direction;
 mod exit;
-mod foreign;
 #[cfg(feature = "training")]
 mod interrupt;
 mod model;
@@ -27,6 +27,8 @@ mod output;
 mod picture;
 #[cfg(feature = "training")]
 mod progress;
+#[cfg(feature = "training")]
+mod ranks;
 mod terminal;
 mod wording;
 

@@ -202,6 +202,16 @@ impl From<Bleu> for Score {
 }
 
 impl Bleu {
+    /// The score of summed statistics: the lengths of output and references, the matching n-grams of each order, and all
+    /// n-grams of each order.
+    ///
+    /// # Panics
+    /// If there are not as many numbers as the options want.
+    pub fn of_totals(totals: &[f64], options: &BleuOptions) -> Self {
+        assert_eq!(totals.len(), 2 + 2 * options.max_order);
+        bleu_from_counts(totals, options, Arithmetic::Python)
+    }
+
     /// Precisions, brevity penalty and lengths, as sacreBLEU prints them after the score.
     pub fn verbose(&self) -> String {
         let precisions: Vec<String> = self.precisions.iter().map(|p| format!("{p:.1}")).collect();

@@ -91,6 +91,12 @@ impl Schema {
         self.linear(&format!("{name}.forget"), d_model, d_model);
     }
 
+    /// A gated recurrent unit: input and state to the three gates.
+    pub fn gru(&mut self, name: &str, d_input: usize, width: usize) {
+        self.linear(&format!("{name}.input"), d_input, 3 * width);
+        self.linear(&format!("{name}.state"), width, 3 * width);
+    }
+
     /// The feed-forward network of a layer.
     pub fn feed_forward(&mut self, name: &str, d_model: usize, d_ff: usize) {
         self.linear(&format!("{name}.inner"), d_model, d_ff);

@@ -1,25 +1,46 @@
 //! From a name on the command line (`--device cpu`) to a Burn device.
+//!
+//! Where several processes train together, each takes a GPU of its machine by its local rank, which whoever started it
+//! (Open MPI, MPICH, Slurm) left in the environment.
 
 use burn::tensor::Device;
+#[cfg(any(
+    feature = "cuda",
+    feature = "rocm",
+    feature = "wgpu",
+    feature = "vulkan",
+    feature = "metal"
+))]
+use burn::tensor::DeviceType;
 
 use crate::error::NnError;
 
-/// Parses `cpu`, `cuda`, `cuda:1`, `wgpu`, `vulkan`, `metal` or `rocm`; only what this build holds.
+/// Parses `cpu`, `cuda`, `cuda:1`, `wgpu`, `vulkan`, `metal` or `rocm`; only what this build holds. A GPU without a
+/// number is the one of this process's local rank.
 pub fn parse(name: &str) -> Result<Device, NnError> {
-    let (kind, index) = name.split_once(':').unwrap_or((name, "0"));
-    let index: usize = index.parse().map_err(|_| unknown(name))?;
+    let (kind, index) = name.split_once(':').unzip();
+    let kind = kind.unwrap_or(name);
+    let index: Option<usize> = index
+        .map(|index| index.parse().map_err(|_| unknown(name)))
+        .transpose()?;
     match kind {
-        "cpu" if index == 0 => Ok(Device::flex()),
+        "cpu" if index.unwrap_or(0) == 0 => Ok(Device::flex()),
         #[cfg(feature = "cuda")]
-        "cuda" => Ok(Device::cuda(index)),
+        "cuda" => gpu(name, index, DeviceType::Cuda, || Device::cuda(0)),
         #[cfg(feature = "rocm")]
-        "rocm" => Ok(Device::rocm(index)),
+        "rocm" => gpu(name, index, DeviceType::Rocm, || Device::rocm(0)),
         #[cfg(feature = "wgpu")]
-        "wgpu" => Ok(Device::wgpu(gpu(index))),
+        "wgpu" => gpu(name, index, DeviceType::Wgpu, || {
+            Device::wgpu(Default::default())
+        }),
         #[cfg(feature = "vulkan")]
-        "vulkan" => Ok(Device::vulkan(gpu(index))),
+        "vulkan" => gpu(name, index, DeviceType::Vulkan, || {
+            Device::vulkan(Default::default())
+        }),
         #[cfg(feature = "metal")]
-        "metal" => Ok(Device::metal(gpu(index))),
+        "metal" => gpu(name, index, DeviceType::Metal, || {
+            Device::metal(Default::default())
+        }),
         _ => Err(unknown(name)),
     }
 }
@@ -41,12 +62,55 @@ pub fn available() -> Vec<&'static str> {
     names
 }
 
-#[cfg(any(feature = "wgpu", feature = "vulkan", feature = "metal"))]
-fn gpu(index: usize) -> burn::tensor::DeviceKind {
-    match index {
-        0 => burn::tensor::DeviceKind::default(),
-        _ => burn::tensor::DeviceKind::DiscreteGpu(index),
+/// The GPU with this number, or that of the local rank; more processes than GPUs share them. The first is found by
+/// `first`, without looking for others.
+#[cfg(any(
+    feature = "cuda",
+    feature = "rocm",
+    feature = "wgpu",
+    feature = "vulkan",
+    feature = "metal"
+))]
+fn gpu(
+    name: &str,
+    index: Option<usize>,
+    kind: DeviceType,
+    first: impl FnOnce() -> Device,
+) -> Result<Device, NnError> {
+    let rank = local_rank(|variable| std::env::var(variable).ok());
+    if index.unwrap_or(rank) == 0 {
+        return Ok(first());
     }
+    let devices = Device::enumerate(kind);
+    let number = index.unwrap_or(rank % devices.len().max(1));
+    devices
+        .get(number)
+        .cloned()
+        .ok_or_else(|| NnError::NoSuchDevice {
+            asked: name.to_owned(),
+            found: devices.len(),
+        })
+}
+
+/// Which of the processes of its machine this is, from 0.
+#[cfg(any(
+    test,
+    feature = "cuda",
+    feature = "rocm",
+    feature = "wgpu",
+    feature = "vulkan",
+    feature = "metal"
+))]
+fn local_rank(variable: impl Fn(&str) -> Option<String>) -> usize {
+    // Open MPI; MPICH and Intel MPI; MVAPICH; Slurm.
+    const VARIABLES: [&str; 4] = [
+        "OMPI_COMM_WORLD_LOCAL_RANK",
+        "MPI_LOCALRANKID",
+        "MV2_COMM_WORLD_LOCAL_RANK",
+        "SLURM_LOCALID",
+    ];
+    let found = VARIABLES.iter().find_map(|name| variable(name));
+    found.and_then(|rank| rank.parse().ok()).unwrap_or(0)
 }
 
 fn unknown(name: &str) -> NnError {
@@ -73,5 +137,18 @@ mod tests {
             "{message}"
         );
         assert!(parse("cpu:1").is_err());
+        assert!(parse("cpu:x").is_err());
+    }
+
+    #[test]
+    fn the_local_rank_is_what_the_launcher_says() {
+        let with = |name: &'static str, value: &'static str| {
+            local_rank(move |asked| (asked == name).then(|| value.to_owned()))
+        };
+        assert_eq!(with("OMPI_COMM_WORLD_LOCAL_RANK", "3"), 3);
+        assert_eq!(with("MPI_LOCALRANKID", "1"), 1);
+        assert_eq!(with("SLURM_LOCALID", "2"), 2);
+        assert_eq!(with("SLURM_LOCALID", "?"), 0);
+        assert_eq!(with("SLURM_PROCID", "5"), 0);
     }
 }

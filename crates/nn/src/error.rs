@@ -13,6 +13,16 @@ pub enum NnError {
         /// What would have worked.
         available: String,
     },
+    /// The machine has fewer devices.
+    #[error(
+        "there is no device `{asked}`: {found} of this kind were found, and they are counted from 0"
+    )]
+    NoSuchDevice {
+        /// What the user wrote.
+        asked: String,
+        /// How many there are.
+        found: usize,
+    },
     /// The model directory cannot be read, or its weights do not fit its configuration.
     #[error(transparent)]
     Model(#[from] ModelError),

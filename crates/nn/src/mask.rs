@@ -17,9 +17,38 @@ pub enum Mask {
     Padding(Tensor<2, Bool>),
     /// Both the future and the keys marked `true` are hidden, `[batch, key_len]`.
     CausalAndPadding(Tensor<2, Bool>),
+    /// Every query has hidden keys of its own, marked `true`, `[batch or 1, query_len, key_len]`.
+    PerQuery(Tensor<3, Bool>),
 }
 
 impl Mask {
+    /// Every query of row `i` sees the first `lengths[i]` of `key_len` keys.
+    pub fn valid_lengths(lengths: &[usize], key_len: usize, device: &Device) -> Self {
+        let hidden = behind(lengths, key_len);
+        let shape = [lengths.len(), key_len];
+        Self::Padding(Tensor::from_data(TensorData::new(hidden, shape), device))
+    }
+
+    /// Query `q` of row `i` sees the first `lengths[i][q]` of `key_len` keys.
+    pub fn valid_lengths_per_query<const Q: usize>(
+        lengths: &[[usize; Q]],
+        key_len: usize,
+        device: &Device,
+    ) -> Self {
+        let hidden = behind(lengths.as_flattened(), key_len);
+        let shape = [lengths.len(), Q, key_len];
+        Self::PerQuery(Tensor::from_data(TensorData::new(hidden, shape), device))
+    }
+
+    /// Query `i` sees every key but the `i`-th, itself.
+    pub fn all_but_itself(len: usize, device: &Device) -> Self {
+        let hidden: Vec<bool> = (0..len * len).map(|i| i % len == i / len).collect();
+        Self::PerQuery(Tensor::from_data(
+            TensorData::new(hidden, [1, len, len]),
+            device,
+        ))
+    }
+
     /// Hides padding: keys whose token is `pad`. `tokens` is `[batch, key_len]`.
     pub fn padding(tokens: Tensor<2, Int>, pad: u32) -> Self {
         Self::Padding(tokens.equal_elem(i64::from(pad)))
@@ -38,7 +67,7 @@ impl Mask {
     /// The keys that are hidden from every query, `[batch, key_len]`.
     pub fn padded(&self) -> Option<&Tensor<2, Bool>> {
         match self {
-            Self::Open | Self::Causal => None,
+            Self::Open | Self::Causal | Self::PerQuery(_) => None,
             Self::Padding(padded) | Self::CausalAndPadding(padded) => Some(padded),
         }
     }
@@ -50,6 +79,9 @@ impl Mask {
         key_len: usize,
         device: &Device,
     ) -> Option<Tensor<4, Bool>> {
+        if let Self::PerQuery(hidden) = self {
+            return Some(hidden.clone().unsqueeze_dim(1));
+        }
         let future = self.is_causal().then(|| future(query_len, key_len, device));
         let padded = self.padded().map(|padded| {
             let [batch, len] = padded.dims();
@@ -73,8 +105,18 @@ impl Mask {
             Self::CausalAndPadding(padded) => {
                 Self::CausalAndPadding(padded.clone().select(0, rows))
             }
+            // One row serves the whole batch.
+            Self::PerQuery(hidden) if hidden.dims()[0] == 1 => self.clone(),
+            Self::PerQuery(hidden) => Self::PerQuery(hidden.clone().select(0, rows)),
         }
     }
+}
+
+/// For each length, which of `key_len` keys lie behind it.
+fn behind(lengths: &[usize], key_len: usize) -> Vec<bool> {
+    let rows = lengths.iter();
+    rows.flat_map(|length| (0..key_len).map(move |key| key >= *length))
+        .collect()
 }
 
 fn future(query_len: usize, key_len: usize, device: &Device) -> Tensor<4, Bool> {
@@ -118,6 +160,28 @@ mod tests {
         assert_eq!(
             bools(Mask::padding(tokens, 2).select(rows), 3),
             [false, false, false, false, false, true]
+        );
+    }
+
+    #[test]
+    fn valid_lengths_hide_what_lies_behind_them_for_a_row_or_a_query() {
+        let device = Device::flex();
+        let by_row = Mask::valid_lengths(&[1, 3], 3, &device);
+        assert_eq!(
+            bools(by_row.clone(), 3),
+            [false, true, true, false, false, false]
+        );
+        let by_query = Mask::valid_lengths_per_query(&[[1, 3], [2, 0]], 3, &device);
+        let expected = [
+            [false, true, true, false, false, false],
+            [false, false, true, true, true, true],
+        ];
+        assert_eq!(bools(by_query.clone(), 3), expected.concat());
+        let rows = Tensor::<1, Int>::from_data([1], &device);
+        assert_eq!(bools(by_query.select(rows), 3), expected[1]);
+        assert_eq!(
+            bools(Mask::all_but_itself(2, &device), 2),
+            [true, false, false, true]
         );
     }
 

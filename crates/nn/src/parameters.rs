@@ -6,9 +6,12 @@
 use std::collections::BTreeMap;
 
 use burn::{
+    backend::autodiff::NodeId,
     module::{Module, ModuleMapper, ModuleVisitor, Param},
     tensor::{Gradients, Tensor, TensorData},
 };
+
+use crate::ops::node_id;
 
 /// One parameter read out of a model.
 #[derive(Debug, Clone)]
@@ -49,6 +52,41 @@ pub fn gradients<M: Module>(model: &M, gradients: Gradients) -> BTreeMap<String,
     found
         .map(|gradient| (gradient.name, gradient.values))
         .collect()
+}
+
+/// A parameter in the gradient graph.
+pub(crate) struct Node {
+    pub(crate) id: NodeId,
+    pub(crate) name: String,
+}
+
+/// The parameters of a model on the CPU with autodiff as nodes of the gradient graph.
+pub(crate) fn nodes<M: Module>(model: &M) -> Vec<Node> {
+    struct Nodes {
+        path: Vec<String>,
+        found: Vec<Node>,
+    }
+    impl ModuleVisitor for Nodes {
+        fn enter_module(&mut self, name: &str, _container: &str) {
+            self.path.push(name.to_string());
+        }
+
+        fn exit_module(&mut self, _name: &str, _container: &str) {
+            self.path.pop();
+        }
+
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            let name = self.path.join(".");
+            self.found
+                .extend(node_id(param.val()).map(|id| Node { id, name }));
+        }
+    }
+    let mut nodes = Nodes {
+        path: Vec::new(),
+        found: Vec::new(),
+    };
+    model.visit(&mut nodes);
+    nodes.found
 }
 
 /// The values of a flat tensor on the host.

@@ -137,7 +137,7 @@ impl Server {
         let tokenizer_seconds = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
         let network = CpuModel::open(&directory, compute)?;
-        let mut options = options.within(&directory.config);
+        let mut options = options.within(directory.config.position_limit());
         if let Some(path) = shortlist {
             options.shortlist = Some(Arc::new(Shortlist::open(path)?));
         }

@@ -1,5 +1,6 @@
 //! Everything that can go wrong between a model directory and a translation.
 
+use std::io;
 use std::path::PathBuf;
 
 use attentive_model::ModelError;
@@ -28,6 +29,21 @@ pub enum RuntimeError {
         /// The draft's directory.
         path: PathBuf,
     },
+
+    /// Reading or writing failed below us.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+
+    /// Whoever waited for a call asked it to stop.
+    #[error("the call was stopped before its end")]
+    Stopped,
 
     /// Search or translator options that make no sense.
     #[error("{}", .0.join("\n"))]

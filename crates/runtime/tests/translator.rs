@@ -503,13 +503,13 @@ fn impossible_options_are_refused_all_at_once() {
 fn learned_positions_limit_both_lengths_and_sinusoids_none() {
     let mut config = Preset::Tiny.config(30, 30);
     let options = TranslatorOptions::default();
-    assert_eq!(options.clone().within(&config), options);
+    assert_eq!(options.clone().within(config.position_limit()), options);
     (config.positions, config.max_positions) = (PositionKind::Learned, 64);
-    let within = options.within(&config);
+    let within = options.within(config.position_limit());
     assert_eq!(within.max_source_tokens, 64);
     assert_eq!(within.search.max_length.cap, Some(64));
     config.max_positions = 100;
-    assert_eq!(within.clone().within(&config), within);
+    assert_eq!(within.clone().within(config.position_limit()), within);
 }
 
 #[test]

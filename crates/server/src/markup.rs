@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use attentive_runtime::translator::{Alternative, Translation, Unmarked};
-use attentive_text::markup::{Marked, Page, Syntax, XmlTags};
+use attentive_runtime::translator::Unmarked;
+use attentive_text::markup::{Page, Syntax, XmlTags};
 
 use crate::app::App;
 use crate::models::{Direction, Served};
@@ -77,54 +77,19 @@ struct MarkedPage {
 
 impl MarkedPage {
     fn of(page: Page) -> Self {
-        let texts = page.texts().iter().map(Unmarked::of).collect();
+        let texts = Unmarked::all(&page);
         Self { page, texts }
     }
 
-    /// The page with translations of its texts. Its n-th alternative has their n-th alternatives.
+    /// The page with translations of its texts.
     fn translated(&self, found: Vec<Translated>) -> Translated {
         let (mut translations, mut sentences) = (Vec::new(), Vec::new());
         for one in found {
             translations.push(one.translation);
             sentences.extend(one.sentences);
         }
-        let ranks = translations.iter().map(|one| one.alternatives.len()).max();
-        let ranked = |rank: Option<usize>| {
-            let text = |(text, one): (&Unmarked, &Translation)| -> Marked {
-                let last = one.alternatives.len().checked_sub(1);
-                let other = rank
-                    .zip(last)
-                    .map(|(rank, last)| &one.alternatives[rank.min(last)]);
-                let one = other.map_or_else(|| one.clone(), |other| other.clone().into());
-                text.restore(one).marked
-            };
-            let texts: Vec<Marked> = self.texts.iter().zip(&translations).map(text).collect();
-            self.page.write(&texts)
-        };
-        let mut whole = Translation::empty();
-        for one in &translations {
-            whole.score += one.score / translations.len() as f64;
-            whole.log_prob += one.log_prob;
-            whole.unknown += one.unknown;
-            whole.repetition_blocked |= one.repetition_blocked;
-            if let Some(cut) = one.truncated {
-                whole.truncated = Some(whole.truncated.unwrap_or(0) + cut);
-            }
-        }
-        let alternative = |rank| Alternative {
-            text: ranked(Some(rank)),
-            score: whole.score,
-            log_prob: whole.log_prob,
-            finished: whole.finished,
-            tokens: None,
-            alignment: None,
-            unit_alignment: None,
-            pivot: None,
-        };
-        whole.alternatives = (0..ranks.unwrap_or(0)).map(alternative).collect();
-        whole.text = ranked(None);
         Translated {
-            translation: whole,
+            translation: Unmarked::page(&self.page, &self.texts, &translations),
             sentences,
         }
     }

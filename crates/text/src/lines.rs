@@ -35,6 +35,7 @@ pub struct LineReader {
     source: Box<dyn BufRead + Send>,
     buffer: Vec<u8>,
     line: usize,
+    offset: u64,
     finished: bool,
     taken: Arc<AtomicU64>,
     keeps_byte_order_mark: bool,
@@ -85,6 +86,7 @@ impl LineReader {
             source,
             buffer: Vec::new(),
             line: 0,
+            offset: 0,
             finished: false,
             taken,
             keeps_byte_order_mark: false,
@@ -102,6 +104,11 @@ impl LineReader {
         self.taken.load(Ordering::Relaxed)
     }
 
+    /// Where the next line begins: bytes of the text, unpacked, line ends included.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
     /// The next line as it stands in the file, without its line end: whoever looks for damage takes lines that are
     /// not UTF-8 too.
     pub fn next_bytes(&mut self) -> Result<Option<&[u8]>> {
@@ -115,6 +122,7 @@ impl LineReader {
                 line: self.line,
                 source,
             })?;
+        self.offset += count as u64;
         Ok((count > 0).then(|| without_line_end(&self.buffer)))
     }
 

@@ -1,15 +1,17 @@
-//! The training step alone, timed: the Rust side of `benchmarks/run training`.
+//! The training step alone, timed: the Rust side of `benchmarks/run training` and `benchmarks/run recurrent`.
 //!
-//! `training batches FILE ...` plans real batches and writes them for both contenders;
-//! `training time FILE ...` trains on them and prints one JSON line; `training peak ...` times one large matrix
-//! product. The model, the loss and the optimizer are the trainer's own; reading, validating and saving are
+//! `training batches FILE ...` plans real batches and writes them for all contenders;
+//! `training time FILE ...` trains a Transformer on them and prints one JSON line, `training recurrent FILE ...` a
+//! recurrent translator; `training peak ...` times one large matrix product. The model, the loss and the optimizer are the trainer's own; reading, validating and saving are
 //! left out on both sides.
 
 use std::{path::PathBuf, time::Instant};
 
-use attentive_model::config::{ModelConfig, NormPlacement, Preset, TransformerConfig, Tying};
+use attentive_model::config::{
+    Context, ModelConfig, NormPlacement, Preset, RecurrentConfig, TransformerConfig, Tying,
+};
 use attentive_nn::{
-    models::transformer::Transformer,
+    models::{EncoderDecoder, recurrent::Recurrent, transformer::Transformer},
     ops::{Precision, project},
     parameters,
     pass::Pass,
@@ -66,8 +68,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // Inside the pool, as the binary does it.
         ["time", file, warm_up, precision] => {
             let (warm_up, precision) = (warm_up.parse()?, precision_of(precision)?);
-            rayon::scope(|_| time(file, warm_up, precision).map_err(|error| error.to_string()))
-                .map_err(Into::into)
+            let work = Work::read(file)?;
+            let config = work.transformer();
+            rayon::scope(|_| time::<Transformer>(&work, &config, warm_up, precision));
+            Ok(())
+        }
+        ["recurrent", file, warm_up, precision, context] => {
+            let (warm_up, precision) = (warm_up.parse()?, precision_of(precision)?);
+            let work = Work::read(file)?;
+            let config = work.recurrent(context)?;
+            rayon::scope(|_| time::<Recurrent>(&work, &config, warm_up, precision));
+            Ok(())
         }
         ["peak", precision] => {
             let precision = precision_of(precision)?;
@@ -76,7 +87,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         _ => Err(
             "usage: training batches PRESET DATA COUNT FILE | training time FILE WARM_UP PRECISION | \
-             training peak PRECISION"
+             training recurrent FILE WARM_UP PRECISION fixed|attention | training peak PRECISION"
                 .into(),
         ),
     }
@@ -146,26 +157,45 @@ fn write_batches(
     Ok(())
 }
 
+impl Work {
+    fn read(file: &str) -> Result<Self, Box<dyn std::error::Error>> {
+        Ok(serde_json::from_slice(&std::fs::read(file)?)?)
+    }
+
+    fn transformer(&self) -> TransformerConfig {
+        TransformerConfig {
+            d_model: self.d_model,
+            d_ff: self.d_ff,
+            heads: self.heads,
+            kv_heads: self.heads,
+            encoder_layers: self.layers,
+            decoder_layers: self.layers,
+            dropout: self.dropout,
+            norm: NormPlacement::Pre,
+            tying: Tying::All,
+            ..Preset::Small.config(self.vocab, self.vocab)
+        }
+    }
+
+    /// That of `benchmarks/recurrent.py`: 256 wide, dropout 0.2.
+    fn recurrent(&self, context: &str) -> Result<RecurrentConfig, String> {
+        let context = match context {
+            "fixed" => Context::Fixed,
+            "attention" => Context::Attention,
+            _ => return Err(format!("{context}: the context is fixed or attention")),
+        };
+        let config = RecurrentConfig {
+            context,
+            tying: Tying::All,
+            ..RecurrentConfig::from_preset(Preset::Small)
+        };
+        Ok(config.with_vocabularies(self.vocab, self.vocab))
+    }
+}
+
 /// One pass over the batches; the first `warm_up` are not timed.
-fn time(
-    file: &str,
-    warm_up: usize,
-    precision: Precision,
-) -> Result<(), Box<dyn std::error::Error>> {
-    let work: Work = serde_json::from_slice(&std::fs::read(file)?)?;
-    let config = TransformerConfig {
-        d_model: work.d_model,
-        d_ff: work.d_ff,
-        heads: work.heads,
-        kv_heads: work.heads,
-        encoder_layers: work.layers,
-        decoder_layers: work.layers,
-        dropout: work.dropout,
-        norm: NormPlacement::Pre,
-        tying: Tying::All,
-        ..Preset::Small.config(work.vocab, work.vocab)
-    };
-    let mut model = Transformer::new(&config, 1, &Device::flex().autodiff());
+fn time<N: EncoderDecoder>(work: &Work, config: &N::Config, warm_up: usize, precision: Precision) {
+    let mut model = N::create(config, 1, &Device::flex().autodiff());
     let settings = attentive_train::recipe::Optimizer::default();
     let mut optimizer = Optimizer::new(&settings, &config.tensors());
     let (mut tokens, mut loss_sum, mut started) = (0, 0.0, Instant::now());
@@ -206,7 +236,6 @@ fn time(
             "last_loss": loss_sum,
         })
     );
-    Ok(())
 }
 
 /// The median speed of a product of two 2048 x 2048 matrices, in GFLOPS.

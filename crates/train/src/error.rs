@@ -11,6 +11,7 @@ use attentive_runtime::error::RuntimeError;
 use attentive_text::error::TextError;
 
 use crate::data::corpus::Report;
+use crate::data::prepared::PreparedError;
 use crate::recipe::RecipeError;
 
 /// A result of this crate.
@@ -91,6 +92,20 @@ pub enum TrainError {
         /// Batches in a step.
         batches: usize,
     },
+    /// Processes that do not belong together.
+    #[error(
+        "rank {rank} of {size} is not like rank 0:{}\nStart every rank with the same program, the same recipe and \
+         the same data.",
+        differences.iter().map(|one| format!("\n  {one}")).collect::<String>()
+    )]
+    UnlikeRanks {
+        /// The one that differs.
+        rank: usize,
+        /// How many there are.
+        size: usize,
+        /// One sentence per difference.
+        differences: Vec<String>,
+    },
     /// The run would go on in another precision than it was begun with.
     #[error("{}", other_precision(run, *before, *possible))]
     OtherPrecision {
@@ -103,8 +118,8 @@ pub enum TrainError {
     },
     /// The recipe asks for a precision that the device does not have.
     #[error(
-        "`training.precision` (\"bf16\") needs a CPU with bf16 products (AVX512-BF16), and {device} has none. \
-         Set it to \"auto\" or \"f32\""
+        "`training.precision` (\"bf16\") needs a CPU with bf16 products (AVX512-BF16) or a GPU that computes in bf16, \
+         and {device} does not. Set it to \"auto\" or \"f32\""
     )]
     Precision {
         /// The device, in words.
@@ -122,6 +137,9 @@ pub enum TrainError {
         /// Times in a row.
         times: u64,
     },
+    /// A prepared corpus.
+    #[error(transparent)]
+    Prepared(#[from] PreparedError),
     /// The run's folder and its checkpoints.
     #[error(transparent)]
     Storage(#[from] StorageError),

@@ -5,13 +5,14 @@
 use std::path::Path;
 
 use attentive_metrics::bleu::corpus_bleu;
-use attentive_model::{config::TransformerConfig, directory::Tokenizers};
-use attentive_nn::{models::transformer::Transformer, pass::Pass};
+use attentive_model::directory::Tokenizers;
+use attentive_nn::{models::EncoderDecoder, pass::Pass};
 use attentive_runtime::{
     search::SearchOptions,
     translator::{Translator, TranslatorOptions},
 };
 use attentive_text::special::{source_ids, target_ids};
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     Recipe, Result,
@@ -19,8 +20,9 @@ use crate::{
         batches::{Batch, Budget, plan_in_order},
         corpus::Pair,
     },
+    distributed::{Communicator, SingleProcess, all_gather},
     events::Sample,
-    recipe::RECIPE_FILE,
+    recipe::{RECIPE_FILE, Validation},
     task::translation::{batch_loss, smoothing},
 };
 
@@ -57,18 +59,16 @@ pub fn label_smoothing(model_dir: &Path) -> Result<f64> {
 ///
 /// Pairs with more than `longest` tokens on a side are left out: the memory of attention grows with the
 /// square of the length, so a single enormous line would exhaust any machine.
-pub fn evaluate(
-    model: &Transformer,
-    config: &TransformerConfig,
+pub fn evaluate<N: EncoderDecoder>(
+    model: &N,
+    config: &N::Config,
     tokenizers: &Tokenizers,
     src: &[String],
     tgt: &[String],
     longest: usize,
     smoothing: f64,
 ) -> Result<Evaluation> {
-    let limit = config
-        .position_limit()
-        .map_or(longest, |limit| limit.min(longest));
+    let limit = N::longest(config).map_or(longest, |limit| limit.min(longest));
     let pairs: Vec<Pair> = src
         .iter()
         .zip(tgt)
@@ -79,7 +79,7 @@ pub fn evaluate(
         .filter(|pair| pair.src.len() > 1 && pair.tgt.len() > 2)
         .filter(|pair| pair.src.len() <= limit && pair.tgt.len() <= limit)
         .collect();
-    let (loss, cross_entropy, tokens) = sums(model, &pairs, smoothing);
+    let (loss, cross_entropy, tokens) = sums(model, &pairs, smoothing, &SingleProcess);
     let count = tokens.max(1) as f64;
     Ok(Evaluation {
         loss: loss / count,
@@ -89,31 +89,87 @@ pub fn evaluate(
     })
 }
 
-/// Sums of objective and cross-entropy over all pairs, and the number of target tokens.
-pub fn sums(model: &Transformer, pairs: &[Pair], smoothing: f64) -> (f64, f64, usize) {
-    let (mut objective, mut cross_entropy, mut tokens) = (0.0, 0.0, 0);
-    for indices in plan_in_order(pairs, Budget::Tokens(BATCH_TOKENS)) {
-        let batch = Batch::collect(pairs, &indices);
+/// Sums of objective and cross-entropy over all pairs, and the number of target tokens. The processes share the
+/// batches, and all get the sums, added in the order of the batches.
+pub fn sums<N: EncoderDecoder>(
+    model: &N,
+    pairs: &[Pair],
+    smoothing: f64,
+    processes: &dyn Communicator,
+) -> (f64, f64, usize) {
+    let plan = plan_in_order(pairs, Budget::Tokens(BATCH_TOKENS));
+    let of_batch = |indices: &Vec<usize>| {
+        let batch = Batch::collect(pairs, indices);
         let loss = batch_loss(model, &batch, smoothing, &mut Pass::evaluation());
-        objective += f64::from(loss.objective.into_scalar::<f32>());
-        cross_entropy += f64::from(loss.cross_entropy.into_scalar::<f32>());
-        tokens += batch.tgt_tokens();
+        let [objective, entropy] = [loss.objective, loss.cross_entropy];
+        // Bits, because JSON has no word for what is not a number.
+        let bits = [objective, entropy].map(|sum| sum.into_scalar::<f32>().to_bits());
+        (bits, batch.tgt_tokens())
+    };
+    let (mut objective, mut cross_entropy, mut tokens) = (0.0, 0.0, 0);
+    for (bits, of_tokens) in share(&plan, processes, of_batch) {
+        let [of_objective, of_entropy] = bits.map(|bits| f64::from(f32::from_bits(bits)));
+        objective += of_objective;
+        cross_entropy += of_entropy;
+        tokens += of_tokens;
     }
     (objective, cross_entropy, tokens)
 }
 
-/// Translates `src` and scores it against `tgt` as sacreBLEU would; the first `samples` lines come back.
-pub fn bleu(
-    model: &Transformer,
-    config: &TransformerConfig,
+/// What `work` makes of all items, in their order: each process works on every so manyth of them and gets the
+/// results of the others.
+pub fn share<I, O: Serialize + DeserializeOwned>(
+    items: &[I],
+    processes: &dyn Communicator,
+    work: impl Fn(&I) -> O,
+) -> Vec<O> {
+    let size = processes.size();
+    let own: Vec<O> = items
+        .iter()
+        .skip(processes.rank())
+        .step_by(size)
+        .map(work)
+        .collect();
+    joined(own, processes)
+}
+
+/// The results of all processes, of which each has every so manyth, in their order.
+fn joined<O: Serialize + DeserializeOwned>(own: Vec<O>, processes: &dyn Communicator) -> Vec<O> {
+    if processes.size() == 1 {
+        return own;
+    }
+    let own = serde_json::to_vec(&own).expect("plain numbers and strings");
+    let mut all: Vec<_> = all_gather(processes, own)
+        .iter()
+        .map(|bytes| {
+            serde_json::from_slice::<Vec<O>>(bytes)
+                .unwrap_or_default()
+                .into_iter()
+        })
+        .collect();
+    let mut joined = Vec::new();
+    for rank in (0..all.len()).cycle() {
+        match all[rank].next() {
+            Some(one) => joined.push(one),
+            None => break,
+        }
+    }
+    joined
+}
+
+/// Translates `src` and scores it against `tgt` as sacreBLEU would; with the beam size of `validation`; the
+/// samples that it asks for come back. The processes share the lines.
+pub fn bleu<N: EncoderDecoder>(
+    model: &N,
+    config: &N::Config,
     tokenizers: &Tokenizers,
     src: &[String],
     tgt: &[String],
-    beam: usize,
-    samples: usize,
+    validation: &Validation,
+    processes: &dyn Communicator,
 ) -> Result<(f64, Vec<Sample>)> {
     let options = TranslatorOptions {
-        search: match beam {
+        search: match validation.beam {
             0 | 1 => SearchOptions::greedy(),
             size => SearchOptions::beam(size),
         },
@@ -121,13 +177,16 @@ pub fn bleu(
         threads: Some(1),
         ..TranslatorOptions::default()
     };
-    let translator = Translator::new(model.clone(), tokenizers.clone(), options.within(config))?;
-    let outputs: Vec<String> = translator
-        .translate(src)
-        .into_iter()
-        .map(|translation| translation.text)
-        .collect();
-    let samples = (0..src.len().min(samples))
+    let translator = Translator::new(
+        model.clone(),
+        tokenizers.clone(),
+        options.within(N::longest(config)),
+    )?;
+    let own = src.iter().skip(processes.rank()).step_by(processes.size());
+    let own: Vec<String> = own.cloned().collect();
+    let own = translator.translate(&own).into_iter();
+    let outputs = joined(own.map(|translation| translation.text).collect(), processes);
+    let samples = (0..src.len().min(validation.samples))
         .map(|i| Sample {
             source: src[i].clone(),
             reference: tgt[i].clone(),

@@ -42,13 +42,25 @@ pub use trainer::Session;
 /// Trains what the recipe describes in this one process, until its end, early stopping or a request to stop. The
 /// family of the model decides the task.
 pub fn train(session: Session<'_>, observer: &mut dyn events::Observer) -> Result<events::Outcome> {
-    use distributed::SingleProcess;
+    train_together(session, &distributed::SingleProcess, observer)
+}
+
+/// The same with other processes, each of which calls this.
+pub fn train_together(
+    session: Session<'_>,
+    processes: &dyn distributed::Communicator,
+    observer: &mut dyn events::Observer,
+) -> Result<events::Outcome> {
+    use attentive_nn::models::{recurrent::Recurrent, transformer::Transformer};
     use task::{language_model::LanguageModel, translation::Translation};
     match session.recipe.model.family() {
-        Family::Transformer => trainer::train::<Translation>(session, &SingleProcess, observer),
+        Family::Transformer => {
+            trainer::train::<Translation<Transformer>>(session, processes, observer)
+        }
+        Family::Recurrent => trainer::train::<Translation<Recurrent>>(session, processes, observer),
+        Family::Gpt => trainer::train::<LanguageModel>(session, processes, observer),
         Family::Bert => Err(TrainError::NoTask {
             family: Family::Bert.name(),
         }),
-        Family::Gpt => trainer::train::<LanguageModel>(session, &SingleProcess, observer),
     }
 }

@@ -123,6 +123,7 @@ pub fn trial(
 fn of_trial(recipe: &Recipe, scratch: &Path) -> Recipe {
     let mut trial = recipe.clone();
     let data = &mut trial.data;
+    data.prepared.clear();
     if data.synthetic.is_none() {
         data.dir = scratch.display().to_string();
         data.src = vec!["trial.src".into()];

@@ -4,31 +4,32 @@
 //! gradient clipping -> optimizer step -> (validation, checkpoint) -> next batch. The loop's whole state is
 //! a [`Snapshot`]; what it does next depends on nothing else, so a run that was stopped anywhere
 //! continues bit by bit. Several processes share the batches of a step ([`crate::distributed`]); one
-//! alone is the same loop. Neighbors: `start` opens or resumes the run, `validation` finds the best model.
+//! alone is the same loop. Neighbors: `start` opens or resumes the run, `processes` shares the batches with other processes,
+//! `validation` finds the best model.
 
+mod processes;
 mod reports;
 mod start;
 mod validation;
 
-use std::{
-    path::Path,
-    sync::atomic::{AtomicBool, Ordering},
-    time::Instant,
-};
+use std::{collections::HashSet, path::Path, sync::atomic::AtomicBool, time::Instant};
 
-use attentive_nn::{parameters, pass::Pass};
 use burn::tensor::Device;
 
-use self::start::{Files, Ready, prepare};
+use self::{
+    processes::found_early,
+    start::{Files, Ready, prepare},
+};
 use crate::{
     Recipe, Result, TrainError,
     data::batches::Round,
-    distributed::{Communicator, all_reduce_gradients},
+    distributed::{self, Communicator, gradients::GradientSums, pace::Pace, round::Votes, shard},
     events::{EpochReport, Event, Observer, Outcome, StepReport},
     optim::{
-        optimizer::{Step, accumulate, clip_scale, global_norm},
+        optimizer::{Step, clip_scale},
         schedule::Schedule,
     },
+    recipe::Sharding,
     run::{directory::Link, manifest::CheckpointKind, snapshot::Snapshot},
     task::{Epoch, Task},
 };
@@ -58,7 +59,17 @@ pub fn train<T: Task>(
     if processes > batches {
         return Err(TrainError::TooManyProcesses { processes, batches });
     }
-    let ready = prepare::<T>(&session, communicator, observer)?;
+    let mut ready = prepare::<T>(&session, communicator, observer)?;
+    let settings = &session.recipe.distributed;
+    let tensors = ready.task.tensors();
+    let mut sums = GradientSums::new(communicator, settings, &tensors, &session.device);
+    if let Some(sums) = &mut sums {
+        let snapshot = &mut ready.snapshot;
+        sums.resume(std::mem::take(&mut snapshot.gradients));
+        if settings.sharding() == Sharding::Optimizer {
+            shard::keep_own_moments(communicator, sums.buckets(), &mut snapshot.optimizer);
+        }
+    }
     let schedule =
         Schedule::new(&session.recipe.schedule, ready.task.d_model()).accumulating(batches);
     let now = Instant::now();
@@ -69,6 +80,16 @@ pub fn train<T: Task>(
         started: now,
         saved: now,
         window: now,
+        votes: Votes::default(),
+        pace: Pace::new(std::mem::take(&mut ready.hosts)),
+        seconds: 0.0,
+        early: if settings.overlap {
+            found_early(&tensors)
+        } else {
+            HashSet::new()
+        },
+        tried: None,
+        sums,
         session,
         communicator,
         schedule,
@@ -82,6 +103,18 @@ struct Trainer<'a, T: Task> {
     communicator: &'a dyn Communicator,
     ready: Ready<T>,
     schedule: Schedule,
+    /// The gradients of all processes, if there are several.
+    sums: Option<GradientSums<'a>>,
+    /// Parameters whose gradients can be sent before the backward pass ends.
+    early: HashSet<String>,
+    /// The epoch in which that was last found to be so.
+    tried: Option<u64>,
+    /// What the processes agreed on in the last round.
+    votes: Votes,
+    /// How fast the processes are.
+    pace: Pace,
+    /// That this process took for the batch of the last round.
+    seconds: f64,
     /// Seconds trained before this process.
     before: f64,
     started: Instant,
@@ -95,15 +128,14 @@ struct Trainer<'a, T: Task> {
 
 impl<T: Task> Trainer<'_, T> {
     fn run(&mut self, observer: &mut dyn Observer) -> Result<Outcome> {
-        let first = self.ready.task.epoch(0);
+        let first = self.ready.task.epoch(0)?;
         observer.event(&Event::Started(self.introduction(&first)));
         let mut first = Some(first);
         while let Some(number) = self.next_epoch() {
             let epoch = first.take().filter(|_| number == 0);
-            let epoch = epoch.unwrap_or_else(|| self.ready.task.epoch(number));
-            while (self.ready.snapshot.state.batch as usize) < epoch.plan.len() {
-                let stop = self.session.stop.load(Ordering::Relaxed);
-                if self.communicator.any(stop) {
+            let epoch = epoch.map_or_else(|| self.ready.task.epoch(number), Ok)?;
+            while (self.ready.snapshot.state.batch as usize) < epoch.plan.batches() {
+                if self.votes().stop && self.can_stop() {
                     self.save(CheckpointKind::Interval, observer)?;
                     return Ok(Outcome::Interrupted);
                 }
@@ -125,11 +157,9 @@ impl<T: Task> Trainer<'_, T> {
     }
 
     fn limit_reached(&self) -> bool {
-        let minutes = self.session.recipe.training.max_minutes;
         let last = self.last_step();
         let over = last.is_some_and(|last| self.ready.snapshot.state.step >= last);
-        let late = minutes > 0.0 && self.seconds() >= minutes * 60.0;
-        self.communicator.any(over || late)
+        over || (self.votes().late && self.can_stop())
     }
 
     /// The step after which the run ends, whatever epoch it is in: its limit, or where its learning rate
@@ -149,72 +179,45 @@ impl<T: Task> Trainer<'_, T> {
         epoch: &Epoch<T::Examples>,
         observer: &mut dyn Observer,
     ) -> Result<()> {
-        let training = &self.session.recipe.training;
-        let Ready {
-            task,
-            snapshot,
-            precision,
-            ..
-        } = &mut self.ready;
-        let state = &mut snapshot.state;
+        let accumulate = self.session.recipe.training.accumulate;
+        let state = &self.ready.snapshot.state;
         let (rank, size) = (self.communicator.rank(), self.communicator.size());
-        let to_step = training.accumulate - state.micro_step as usize;
-        let round = Round::new(state.batch as usize, epoch.plan.len(), to_step, rank, size);
+        let to_step = accumulate - state.micro_step as usize;
+        let in_epoch = epoch.plan.batches();
+        let round = Round::new(state.batch as usize, in_epoch, to_step, rank, size);
 
-        let mut objective = None;
-        let mut sums = [0.0; 3];
-        if let Some(own) = round.own {
-            let batch = task.batch(&epoch.examples, &epoch.plan[own]);
-            let pass = &mut Pass::training(training.seed, number << 32 | own as u64, *precision);
-            let loss = task.loss(&snapshot.model, &batch, number, pass);
-            let (value, targets) = (loss.clone().into_scalar::<f32>(), T::targets(&batch));
-            sums = [value.into(), targets as f64, epoch.plan[own].len() as f64];
-            objective = Some(loss);
+        let mut reports = self.compute(number, epoch, &round)?;
+        self.votes = (reports.iter().map(|report| report.votes)).fold(Votes::default(), Votes::or);
+        for (rank, report) in reports.iter().enumerate() {
+            self.pace.add(rank, report.targets, report.seconds);
         }
-        self.communicator.all_reduce_scalars(&mut sums);
-        let [loss, targets, examples] = sums;
+        reports.truncate(round.batches.len());
+        let state = &mut self.ready.snapshot.state;
         state.batch = round.batches.end as u64;
-        state.examples += examples as u64;
-        state.tokens += targets as u64;
-        let examples = &epoch.plan[round.batches.clone()];
-        if !loss.is_finite() {
-            return self.reject("the loss", loss, examples, observer);
+        for report in &reports {
+            state.examples += report.examples as u64;
+            state.tokens += report.targets as u64;
         }
-        if let Some(objective) = objective {
-            let gradients = parameters::gradients(&snapshot.model, objective.backward());
-            accumulate(&mut snapshot.gradients, gradients);
+        let examples = || -> Result<Vec<_>> {
+            let batches = round.batches.clone();
+            batches.map(|index| epoch.plan.batch(index)).collect()
+        };
+        if let Some(bad) = reports.iter().find(|report| !report.loss.is_finite()) {
+            return self.reject("the loss", bad.loss, &examples()?, observer);
         }
         state.micro_step += round.batches.len() as u64;
-        state.micro_tokens += targets as u64;
-        state.micro_loss += loss;
-        if state.micro_step < training.accumulate as u64 {
+        for report in &reports {
+            state.micro_tokens += report.targets as u64;
+            state.micro_loss += report.loss;
+        }
+        if state.micro_step < accumulate as u64 {
             return Ok(());
         }
-        self.reduce_gradients();
-        let Snapshot {
-            gradients, state, ..
-        } = &self.ready.snapshot;
-        let norm = global_norm(gradients) / state.micro_tokens as f64;
+        let norm = self.sum_gradients() / self.ready.snapshot.state.micro_tokens as f64;
         if !norm.is_finite() {
-            return self.reject("a gradient", norm, examples, observer);
+            return self.reject("a gradient", norm, &examples()?, observer);
         }
         self.step(norm, observer)
-    }
-
-    /// The sums of the gradients that all processes have accumulated, in each of them.
-    fn reduce_gradients(&mut self) {
-        // One process has nothing to copy to the host and back.
-        if self.communicator.size() == 1 {
-            return;
-        }
-        let Ready { task, snapshot, .. } = &mut self.ready;
-        let gradients = &mut snapshot.gradients;
-        all_reduce_gradients(
-            self.communicator,
-            gradients,
-            &task.tensors(),
-            &self.session.device,
-        );
     }
 
     /// One optimizer step over everything accumulated.
@@ -242,6 +245,13 @@ impl<T: Task> Trainer<'_, T> {
             precision: *precision,
         };
         *model = optimizer.step(model.clone(), std::mem::take(gradients), &update);
+        if let Some(sums) = &self.sums
+            && recipe.distributed.sharding() == Sharding::Optimizer
+        {
+            let device = &self.session.device;
+            *model =
+                shard::share_parameters(self.communicator, sums.buckets(), model.clone(), device);
+        }
         if let Some(ema) = ema {
             ema.update(model, step);
         }
@@ -261,7 +271,7 @@ impl<T: Task> Trainer<'_, T> {
         let due = |every: usize| every > 0 && step.is_multiple_of(every as u64);
         if due(recipe.validation.every_steps) {
             self.validate(CheckpointKind::Interval, observer)?;
-        } else if due(recipe.checkpoints.every_steps) || self.minutes_have_passed() {
+        } else if due(recipe.checkpoints.every_steps) || self.votes().save {
             self.save(CheckpointKind::Interval, observer)?;
         }
         Ok(())
@@ -302,16 +312,17 @@ impl<T: Task> Trainer<'_, T> {
             let newest = files.run.checkpoints()?.pop();
             unsaved = newest.is_none_or(|(newest, _)| newest != snapshot.state.position());
         }
-        if self.communicator.any(unsaved) {
+        if distributed::any(self.communicator, unsaved) {
             if task.validates() && snapshot.state.step > 0 {
                 self.validate(CheckpointKind::Interval, observer)?;
             } else {
                 self.save(CheckpointKind::Interval, observer)?;
             }
         }
+        self.complete_snapshot();
         self.keep_average(observer)?;
         // Whoever started the processes may end them all when the first one ends.
-        self.communicator.barrier();
+        distributed::barrier(self.communicator);
         Ok(if self.ready.snapshot.state.stopped_early {
             Outcome::StoppedEarly
         } else {
@@ -327,6 +338,9 @@ impl<T: Task> Trainer<'_, T> {
         batches: &[Vec<usize>],
         observer: &mut dyn Observer,
     ) -> Result<()> {
+        if let Some(sums) = &mut self.sums {
+            sums.clear();
+        }
         let snapshot = &mut self.ready.snapshot;
         snapshot.gradients.clear();
         let state = &mut snapshot.state;
@@ -358,18 +372,22 @@ impl<T: Task> Trainer<'_, T> {
         Ok(())
     }
 
-    /// Writes a checkpoint; gradients that wait for the rest of their accumulation are gathered in process 0
-    /// before.
+    /// Writes a checkpoint; what single processes have of it is gathered in process 0 before.
     fn save(&mut self, kind: CheckpointKind, observer: &mut dyn Observer) -> Result<()> {
-        if self.ready.snapshot.state.micro_step > 0 {
-            self.reduce_gradients();
-        }
+        self.complete_snapshot();
         if self.communicator.is_root() {
             self.write_checkpoint(kind, observer)?;
-        } else {
-            self.ready.snapshot.gradients.clear();
+        }
+        if let Some(sums) = &self.sums {
+            let snapshot = &mut self.ready.snapshot;
+            snapshot.gradients.clear();
+            if self.session.recipe.distributed.sharding() == Sharding::Optimizer {
+                let optimizer = &mut snapshot.optimizer;
+                shard::keep_own_moments(self.communicator, sums.buckets(), optimizer);
+            }
         }
         self.saved = Instant::now();
+        self.votes.save = false;
         Ok(())
     }
 
@@ -405,15 +423,12 @@ impl<T: Task> Trainer<'_, T> {
         (state.window_loss, state.window_tokens) = (0.0, 0);
         state.train_loss = Some(report.loss);
         (self.window, self.window_before) = (Instant::now(), 0);
+        for slow in self.pace.look() {
+            observer.event(&Event::Warning(slow));
+        }
         self.log("step", &report)?;
         observer.event(&Event::Logged(report));
         Ok(())
-    }
-
-    fn minutes_have_passed(&self) -> bool {
-        let minutes = self.session.recipe.checkpoints.every_minutes;
-        let passed = minutes > 0.0 && self.saved.elapsed().as_secs_f64() >= minutes * 60.0;
-        self.communicator.any(passed)
     }
 
     /// Seconds of training over all continuations.

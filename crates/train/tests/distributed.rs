@@ -1,23 +1,22 @@
 //! Processes that share the batches of every step learn what one process learns.
 //!
-//! Threads stand in for processes: each has its own model, and they meet in a communicator that sums in the
-//! order of the ranks.
+//! Threads stand in for processes: each has its own model, and bytes go through channels. Real processes, started by
+//! `mpirun`, are in `tests/mpi`.
 
 use std::{
     path::Path,
-    sync::{
-        Barrier, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use attentive_train::{
     Recipe, Result, Session, TrainError,
-    distributed::{Communicator, SingleProcess},
+    distributed::{
+        Communicator, SingleProcess,
+        threads::{Seat, seats},
+    },
     events::{Event, Observer, Outcome},
     run::state::TrainState,
-    task::translation::Translation,
-    trainer,
+    train_together,
 };
 use burn::tensor::Device;
 use serde_json::Value;
@@ -55,68 +54,6 @@ keep_last = 50
 average_last = 2
 "#;
 
-/// Where the threads meet.
-struct Meeting {
-    barrier: Barrier,
-    values: Mutex<Vec<Vec<f64>>>,
-    bytes: Mutex<Vec<u8>>,
-}
-
-struct Thread<'a> {
-    rank: usize,
-    size: usize,
-    meeting: &'a Meeting,
-}
-
-impl Thread<'_> {
-    fn sum(&self, own: Vec<f64>) -> Vec<f64> {
-        let length = own.len();
-        self.meeting.values.lock().unwrap()[self.rank] = own;
-        self.barrier();
-        let all = self.meeting.values.lock().unwrap().clone();
-        // Nobody may come with the next values before everybody has read these.
-        self.barrier();
-        assert!(all.iter().all(|values| values.len() == length));
-        let sum = |index: usize| all.iter().map(|values| values[index]).sum();
-        (0..length).map(sum).collect()
-    }
-}
-
-impl Communicator for Thread<'_> {
-    fn rank(&self) -> usize {
-        self.rank
-    }
-
-    fn size(&self) -> usize {
-        self.size
-    }
-
-    fn all_reduce(&self, values: &mut [f32]) {
-        // A sum of two in double precision, rounded once more, is their sum in single precision.
-        let sums = self.sum(values.iter().map(|value| f64::from(*value)).collect());
-        for (value, sum) in values.iter_mut().zip(sums) {
-            *value = sum as f32;
-        }
-    }
-
-    fn all_reduce_scalars(&self, values: &mut [f64]) {
-        values.copy_from_slice(&self.sum(values.to_vec()));
-    }
-
-    fn broadcast(&self, bytes: &mut Vec<u8>) {
-        if self.is_root() {
-            *self.meeting.bytes.lock().unwrap() = bytes.clone();
-        }
-        self.barrier();
-        *bytes = self.meeting.bytes.lock().unwrap().clone();
-        self.barrier();
-    }
-
-    fn barrier(&self) {
-        self.meeting.barrier.wait();
-    }
-}
-
 /// Asks to stop after so many steps.
 struct StopAfter<'a>(u64, &'a AtomicBool);
 
@@ -147,7 +84,7 @@ fn train_with(
         device: Device::flex(),
         stop: &stop,
     };
-    trainer::train::<Translation>(session, communicator, &mut StopAfter(steps, &stop))
+    train_together(session, communicator, &mut StopAfter(steps, &stop))
 }
 
 /// Trains in so many processes, of which process 0 alone is asked to stop.
@@ -155,25 +92,15 @@ fn train(size: usize, recipe: &Recipe, out: &Path, steps: u64) -> Vec<Result<Out
     if size == 1 {
         return vec![train_with(&SingleProcess, recipe, out, steps)];
     }
-    let meeting = Meeting {
-        barrier: Barrier::new(size),
-        values: Mutex::new(vec![Vec::new(); size]),
-        bytes: Mutex::default(),
-    };
     std::thread::scope(|scope| {
-        let start = |rank| {
-            let meeting = &meeting;
-            let steps = if rank == 0 { steps } else { u64::MAX };
+        let start = |seat: Seat| {
             scope.spawn(move || {
-                let thread = Thread {
-                    rank,
-                    size,
-                    meeting,
-                };
+                let thread = seat.take();
+                let steps = if thread.is_root() { steps } else { u64::MAX };
                 train_with(&thread, recipe, out, steps)
             })
         };
-        let threads: Vec<_> = (0..size).map(start).collect();
+        let threads: Vec<_> = seats(size).into_iter().map(start).collect();
         threads.into_iter().map(|one| one.join().unwrap()).collect()
     })
 }
@@ -229,10 +156,159 @@ fn a_run_of_two_processes_can_be_stopped_and_continued_by_one() {
         for ended in train(size, &recipe, &pieces, steps) {
             assert_eq!(ended.unwrap(), Outcome::Interrupted);
         }
-        assert_eq!(TrainState::load(&pieces.join("last")).unwrap().step, steps);
+        // Several processes hear of it a round later.
+        let step = TrainState::load(&pieces.join("last")).unwrap().step;
+        assert!((steps..=steps + 1).contains(&step), "{step}");
     }
     train(2, &recipe, &pieces, u64::MAX).remove(1).unwrap();
     assert!(outcome(&whole) == outcome(&pieces), "the runs differ");
+}
+
+/// Every way of sharing the work, with four batches to a step.
+const WAYS: [&[&str]; 4] = [
+    &["distributed.reduction=exact"],
+    &[
+        "distributed.reduction=exact",
+        "distributed.shard_optimizer=true",
+    ],
+    &["distributed.reduction=exact", "distributed.wire=bf16"],
+    &[
+        "distributed.reduction=exact",
+        "distributed.wire=bf16",
+        "distributed.shard_optimizer=true",
+        "optimizer.kind=muon",
+    ],
+];
+
+#[test]
+fn in_the_exact_order_any_number_of_processes_learns_bit_by_bit_the_same() {
+    for way in WAYS {
+        let dir = tempfile::tempdir().unwrap();
+        let recipe = recipe(&[way, &["training.accumulate=4"]].concat());
+        let run = |size: usize| {
+            let run = dir.path().join(size.to_string());
+            for ended in train(size, &recipe, &run, u64::MAX) {
+                assert_eq!(ended.unwrap(), Outcome::Finished);
+            }
+            outcome(&run)
+        };
+        let one = run(1);
+        for size in [2, 3, 4] {
+            assert!(run(size) == one, "{size} processes differ with {way:?}");
+        }
+    }
+}
+
+#[test]
+fn recurrent_models_share_their_batches_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let (start, end) = (
+        RECIPE.find("[model]").unwrap(),
+        RECIPE.find("[training]").unwrap(),
+    );
+    let model = "[model]\nfamily = \"recurrent\"\npreset = \"tiny\"\nd_embedding = 16\nd_hidden = 16\ndropout = 0.2\n";
+    let text =
+        format!("{}{model}{}", &RECIPE[..start], &RECIPE[end..]).replace("r_drop", "# r_drop");
+    let recipe = Recipe::from_toml_str("test", &text, &[]).unwrap();
+    let run = |size: usize| {
+        let run = dir.path().join(size.to_string());
+        for ended in train(size, &recipe, &run, u64::MAX) {
+            assert_eq!(ended.unwrap(), Outcome::Finished);
+        }
+        outcome(&run)
+    };
+    assert!(run(1) == run(2), "the runs differ");
+}
+
+#[test]
+fn a_run_continues_with_any_number_of_processes_bit_by_bit() {
+    let dir = tempfile::tempdir().unwrap();
+    let (whole, pieces) = (dir.path().join("whole"), dir.path().join("pieces"));
+    let recipe = recipe(&[WAYS[1], &["training.accumulate=4"]].concat());
+    train(1, &recipe, &whole, u64::MAX)[0].as_ref().unwrap();
+    for (size, steps) in [(4, 1), (1, 3), (2, 4)] {
+        for ended in train(size, &recipe, &pieces, steps) {
+            assert_eq!(ended.unwrap(), Outcome::Interrupted);
+        }
+    }
+    for ended in train(3, &recipe, &pieces, u64::MAX) {
+        assert_eq!(ended.unwrap(), Outcome::Finished);
+    }
+    assert!(outcome(&whole) == outcome(&pieces), "the runs differ");
+}
+
+#[test]
+fn in_the_fast_order_a_run_is_the_same_every_time_stopped_or_not() {
+    let dir = tempfile::tempdir().unwrap();
+    for set in [
+        "distributed.shard_optimizer=false",
+        "distributed.shard_optimizer=true",
+    ] {
+        let recipe = recipe(&["training.accumulate=4", set]);
+        let [once, again] = ["once", "again"].map(|name| dir.path().join(format!("{name} {set}")));
+        for ended in train(2, &recipe, &once, u64::MAX) {
+            ended.unwrap();
+        }
+        for ended in train(2, &recipe, &again, 3) {
+            assert_eq!(ended.unwrap(), Outcome::Interrupted);
+        }
+        for ended in train(2, &recipe, &again, u64::MAX) {
+            ended.unwrap();
+        }
+        assert!(
+            outcome(&once) == outcome(&again),
+            "the runs differ with {set}"
+        );
+    }
+}
+
+#[test]
+fn gradients_in_half_the_bytes_learn_nearly_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let losses = |wire: &str| -> Vec<f64> {
+        let run = dir.path().join(wire);
+        let recipe = recipe(&[&format!("distributed.wire={wire}")]);
+        for ended in train(2, &recipe, &run, u64::MAX) {
+            ended.unwrap();
+        }
+        let steps = history(&run);
+        let steps = steps.iter().filter(|line| line["event"] == "step");
+        steps.map(|line| line["loss"].as_f64().unwrap()).collect()
+    };
+    let (full, half) = (losses("f32"), losses("bf16"));
+    assert!(full != half);
+    for (full, half) in full.iter().zip(half) {
+        assert!((full - half).abs() < 0.02 * full, "{full} and {half}");
+    }
+}
+
+#[test]
+fn processes_with_other_recipes_and_other_data_are_refused_with_the_difference_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = |set: &str| -> String {
+        let recipes = [recipe(&[]), recipe(&[set])];
+        let out = dir.path().join(set);
+        let errors: Vec<String> = std::thread::scope(|scope| {
+            let start = |(seat, recipe): (Seat, _)| {
+                let out = &out;
+                scope.spawn(move || {
+                    let ended = train_with(&seat.take(), recipe, out, u64::MAX);
+                    ended.unwrap_err().to_string()
+                })
+            };
+            let seats = seats(2).into_iter().zip(&recipes);
+            let threads: Vec<_> = seats.map(start).collect();
+            threads.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert_eq!(errors[0], errors[1]);
+        errors[0].clone()
+    };
+    let message = refused("training.seed=2");
+    assert!(message.contains("rank 1 of 2"), "{message}");
+    assert!(
+        message.contains("seed = 1 on rank 0, seed = 2 on"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use attentive_model::config::{Preset, TransformerConfig};
 use attentive_nn::{
+    layers::norm::RmsNorm,
     models::transformer::Transformer,
     ops::{AdamStep, Precision, SmoothedLoss, adam_update},
     parameters,
@@ -10,11 +11,16 @@ use attentive_nn::{
 use attentive_train::{
     data::batches::Batch,
     data::corpus::Pair,
-    optim::optimizer::{Gradients, accumulate, clip_scale, global_norm, muon_update},
-    recipe::Training,
+    optim::optimizer::{
+        Gradients, Optimizer, Step, accumulate, clip_scale, global_norm, muon_update,
+    },
+    recipe::{Optimizer as Settings, OptimizerKind, Training},
     task::translation::{batch_loss, r_drop, r_drop_loss},
 };
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::{
+    module::Param,
+    tensor::{Device, Tensor, TensorData},
+};
 use serde_json::Value;
 
 fn pairs() -> Vec<Pair> {
@@ -158,6 +164,47 @@ fn adam_and_clipping_match_pytorch() {
                 assert!(
                     (g - e).abs() <= 2e-6 * e.abs().max(1.0),
                     "{kind} step {}: {g} and {e}",
+                    i + 1
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn sgd_rmsprop_and_adagrad_match_pytorch() {
+    let fixture = fixture("optimizers");
+    for (name, case) in fixture["optimizers"].as_object().unwrap() {
+        let kind = match name.split('_').next() {
+            Some("sgd") => OptimizerKind::Sgd,
+            Some("rmsprop") => OptimizerKind::Rmsprop,
+            _ => OptimizerKind::Adagrad,
+        };
+        let settings = Settings {
+            kind,
+            momentum: case["settings"]["momentum"].as_f64().unwrap(),
+            weight_decay: case["settings"]["weight_decay"].as_f64().unwrap_or(0.0),
+            ..Settings::default()
+        };
+        let mut optimizer = Optimizer::new(&settings, &[]);
+        // Any module with one parameter of six numbers.
+        let mut model = RmsNorm::new(6, 1e-5, &Device::flex());
+        model.weight = Param::from_tensor(tensor(floats(&fixture["start"])));
+        for (i, gradient) in fixture["gradients"].as_array().unwrap().iter().enumerate() {
+            let step = Step {
+                number: i as u64 + 1,
+                learning_rate: fixture["learning_rates"][i].as_f64().unwrap(),
+                gradient_scale: 0.5,
+                precision: Precision::F32,
+            };
+            let doubled = tensor(floats(gradient)) * 2.0;
+            let gradients = Gradients::from([("weight".into(), doubled)]);
+            model = optimizer.step(model, gradients, &step);
+            let got = parameters::to_vec(&model.weight.val());
+            for (g, e) in got.iter().zip(floats(&case["parameters_after_step"][i])) {
+                assert!(
+                    (g - e).abs() <= 4e-6 * e.abs().max(1.0),
+                    "{name} step {}: {g} and {e}",
                     i + 1
                 );
             }

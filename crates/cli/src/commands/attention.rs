@@ -11,6 +11,8 @@ use attentive_hub::StoredModel;
 use attentive_hub::route::Route;
 #[cfg(feature = "training")]
 use attentive_model::{AnyModelDir, Family};
+#[cfg(feature = "training")]
+use attentive_nn::models::{recurrent::Recurrent, transformer::Transformer};
 use attentive_pictures::color::Theme;
 use attentive_pictures::from_model::Target;
 use attentive_pictures::record::{Kind, Record, Side};
@@ -28,7 +30,7 @@ use crate::direction::DirectionArgs;
 use crate::exit::Ending;
 use crate::model::{Choice, only_for_the_cpu};
 #[cfg(feature = "training")]
-use crate::network::{LoadedGpt, LoadedModel};
+use crate::network::{self, LoadedGpt, LoadedModel};
 use crate::picture::PictureArgs;
 use crate::terminal::Terminal;
 use crate::wording::plural;
@@ -139,11 +141,9 @@ pub fn run(args: AttentionArgs, terminal: &Terminal) -> anyhow::Result<()> {
         model: choice.name(),
     };
     if record.decoder.is_empty() && selection.kinds.len() > 1 {
-        terminal.note(
-            "the decoder's layers are recurrent (SSRU): there is no self-attention of theirs",
-        );
+        terminal.note("the decoder is recurrent: there is no self-attention of its own");
     }
-    if record.cross.is_empty() && args.kind.is_none() {
+    if record.cross.is_empty() && !record.decoder.is_empty() && args.kind.is_none() {
         selection.kinds = vec![Kind::Decoder];
     }
     let theme = args.picture.theme(Theme::Light);
@@ -211,6 +211,16 @@ impl AttentionArgs {
             Some(text) => Target::Given(text),
             None => Target::Translation(&search),
         };
+        #[cfg(feature = "training")]
+        if let Some(folder) = network::recurrent(choice) {
+            let model = LoadedModel::<Recurrent>::open(folder, &self.device.device)?;
+            let LoadedModel {
+                network,
+                tokenizers,
+                ..
+            } = &model;
+            return Ok(Record::of(network, tokenizers, &self.sentence, target)?);
+        }
         let record = match (self.device.device.as_str(), choice) {
             #[cfg(feature = "training")]
             (device, Choice::Directory(folder)) if is_language_model(folder) => {
@@ -231,7 +241,7 @@ impl AttentionArgs {
             _ => return Err(only_for_the_cpu("this build is")),
             #[cfg(feature = "training")]
             (device, Choice::Directory(folder) | Choice::Pulled(StoredModel { folder, .. })) => {
-                let model = LoadedModel::open(folder, device)?;
+                let model = LoadedModel::<Transformer>::open(folder, device)?;
                 Record::of(&model.network, &model.tokenizers, &self.sentence, target)
             }
         };

@@ -46,9 +46,7 @@ pub fn run(args: ClassifyArgs, terminal: &Terminal) -> anyhow::Result<()> {
             })
             .collect();
         let Some(classes) = model.network.classify(&Texts::collect(&framed)) else {
-            bail!(
-                "this model has no classifier: fine-tune one with `model.head` = \"classification\""
-            );
+            bail!("this model has no classifier, as a BertForSequenceClassification has one");
         };
         for (text, probabilities) in texts.iter().zip(classes) {
             let named = model.labels.iter().zip(&probabilities);

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use attentive_nn::models::transformer::Transformer;
 use attentive_runtime::translator::TranslatorOptions;
 use attentive_train::Recipe;
 use attentive_train::data::synthetic;
@@ -20,6 +21,7 @@ use crate::exit::Ending;
 use crate::model::{self, Choice};
 use crate::network::LoadedModel;
 use crate::output::Output;
+use crate::ranks::Ranks;
 use crate::terminal::{Colors, Look, Terminal};
 
 /// Arguments of `demo`.
@@ -63,7 +65,16 @@ pub fn run(args: DemoArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let out = args.out.as_deref().unwrap_or(temporary.path());
 
     terminal.note("A Transformer learns to write lines of letters backwards, from examples alone.");
-    if train(&recipe, out, &args.device.device, Follower::None, terminal)? == Outcome::Interrupted {
+    let device = &args.device.device;
+    let outcome = train(
+        &recipe,
+        out,
+        device,
+        Follower::None,
+        &Ranks::alone(),
+        terminal,
+    )?;
+    if outcome == Outcome::Interrupted {
         let advice = match args.out {
             Some(_) => "stopped; the same command goes on from here",
             None => "stopped; nothing was kept, as there was no --out",
@@ -94,7 +105,7 @@ fn show(args: &DemoArgs, run: &Path, task: &Synthetic) -> anyhow::Result<()> {
             translator.translate(&sources)
         }
         device => {
-            let model = LoadedModel::open(run, device)?;
+            let model = LoadedModel::<Transformer>::open(run, device)?;
             model.translator(options)?.translate(&sources)
         }
     };

@@ -10,7 +10,10 @@ use attentive_metrics::bleu_options::BleuOptions;
 use attentive_metrics::references::References;
 use attentive_metrics::scorer::Scorer;
 use attentive_model::Family;
-use attentive_runtime::translator::TranslatorOptions;
+use attentive_model::directory::AnyModelDir;
+use attentive_nn::models::EncoderDecoder;
+use attentive_nn::models::recurrent::Recurrent;
+use attentive_runtime::translator::{Translation, TranslatorOptions};
 use attentive_text::ParallelCorpus;
 use attentive_text::lines::read_lines;
 use attentive_train::data::text::token_stream;
@@ -24,7 +27,7 @@ use crate::decoding::notices::Notices;
 use crate::decoding::{DecodingArgs, LinesArgs};
 use crate::exit::Ending;
 use crate::model::{self, Choice};
-use crate::network::{LoadedGpt, LoadedModel};
+use crate::network::{self, LoadedGpt, LoadedModel};
 use crate::output::Output;
 use crate::terminal::Terminal;
 use crate::wording::{count, plural};
@@ -84,34 +87,14 @@ pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
         return Err(Ending::Usage("--src and --ref belong together".to_owned()).into());
     };
     let test = ParallelCorpus::read(slice::from_ref(src), slice::from_ref(reference))?;
-    let usual = TranslatorOptions::of(&choice.open()?)?;
-    let mut options = args.decoding.options(usual, 1)?;
-    options.lines = args.lines.of(&choice);
     // Begun before the work, so that a place that cannot be written to is known before it.
     let mut hypotheses_file = match &args.output {
         Some(path) => Some(Output::open(Some(path))?),
         None => None,
     };
-    let network = args.network(&choice, terminal)?;
-    let probabilities = match &network {
-        Some(model) => Some(probabilities(
-            model,
-            &test,
-            options.max_source_tokens,
-            evaluation::label_smoothing(&choice.open()?.path)?,
-            terminal,
-        )?),
-        None => None,
-    };
-
-    terminal.note("translating");
-    let translations = match &network {
-        Some(model) if args.device.device != "cpu" => {
-            model.translator(options)?.translate(&test.src)
-        }
-        _ => {
-            model::translator(choice.open()?, args.decoding.compute, options)?.translate(&test.src)
-        }
+    let (probabilities, translations) = match network::recurrent(&choice) {
+        Some(folder) => args.recurrent(folder, &choice, &test, terminal)?,
+        None => args.transformer(&choice, &test, terminal)?,
     };
     let mut notices = Notices::default();
     let mut hypotheses = Vec::with_capacity(test.len());
@@ -144,7 +127,65 @@ pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
     )
 }
 
+/// What a model's own probabilities say, if it has any, and its translations.
+type Answers = (Option<Evaluation>, Vec<Translation>);
+
 impl EvaluateArgs {
+    fn transformer(
+        &self,
+        choice: &Choice,
+        test: &ParallelCorpus,
+        terminal: &Terminal,
+    ) -> anyhow::Result<Answers> {
+        let usual = TranslatorOptions::of(&choice.open()?)?;
+        let options = self.options(usual, choice)?;
+        let network = self.network(choice, terminal)?;
+        let found = match &network {
+            Some(model) => {
+                let smoothing = evaluation::label_smoothing(&choice.open()?.path)?;
+                let longest = options.max_source_tokens;
+                Some(probabilities(model, test, longest, smoothing, terminal)?)
+            }
+            None => None,
+        };
+        terminal.note("translating");
+        let translations = match &network {
+            Some(model) if self.device.device != "cpu" => {
+                model.translator(options)?.translate(&test.src)
+            }
+            _ => model::translator(choice.open()?, self.decoding.compute, options)?
+                .translate(&test.src),
+        };
+        Ok((found, translations))
+    }
+
+    fn recurrent(
+        &self,
+        folder: &Path,
+        choice: &Choice,
+        test: &ParallelCorpus,
+        terminal: &Terminal,
+    ) -> anyhow::Result<Answers> {
+        let options = self.options(TranslatorOptions::default(), choice)?;
+        let model = LoadedModel::<Recurrent>::open(folder, &self.device.device)?;
+        let smoothing = evaluation::label_smoothing(&AnyModelDir::open(folder)?.path)?;
+        let longest = options.max_source_tokens;
+        let found = probabilities(&model, test, longest, smoothing, terminal)?;
+        terminal.note("translating");
+        let translations = model.translator(options)?.translate(&test.src);
+        Ok((Some(found), translations))
+    }
+
+    fn options(
+        &self,
+        usual: TranslatorOptions,
+        choice: &Choice,
+    ) -> anyhow::Result<TranslatorOptions> {
+        let mut options = self.decoding.options(usual, 1)?;
+        options.lines = self.lines.of(choice);
+        Ok(options)
+    }
+
     /// The network that knows probabilities; nothing if the weights are int8, with which only the CPU's own
     /// model computes.
     fn network(&self, choice: &Choice, terminal: &Terminal) -> anyhow::Result<Option<LoadedModel>> {
@@ -199,8 +240,8 @@ fn language_model(args: &EvaluateArgs, text: &Path) -> anyhow::Result<()> {
     output.finish()
 }
 
-fn probabilities(
-    model: &LoadedModel,
+fn probabilities<N: EncoderDecoder>(
+    model: &LoadedModel<N>,
     test: &ParallelCorpus,
     longest: usize,
     smoothing: f64,

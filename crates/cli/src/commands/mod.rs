@@ -23,6 +23,8 @@ mod import;
 mod info;
 mod models;
 mod plot;
+#[cfg(feature = "training")]
+mod prepare;
 mod pull;
 mod quantize;
 pub mod score;
@@ -50,6 +52,9 @@ pub enum Command {
     /// Train a small model for half a minute and translate with it
     #[cfg(feature = "training")]
     Demo(demo::DemoArgs),
+    /// Tokenize a corpus that is larger than memory, so that training streams it from the disk
+    #[cfg(feature = "training")]
+    Prepare(prepare::PrepareArgs),
     /// Train a model from a recipe, or continue a run
     #[cfg(feature = "training")]
     Train(train::TrainArgs),
@@ -103,6 +108,8 @@ pub fn run(command: Command, terminal: &Terminal) -> anyhow::Result<()> {
     match command {
         #[cfg(feature = "training")]
         Command::Demo(args) => demo::run(args, terminal),
+        #[cfg(feature = "training")]
+        Command::Prepare(args) => prepare::run(args, terminal),
         #[cfg(feature = "training")]
         Command::Train(args) => train::run(args, terminal),
         Command::Translate(args) => translate::run(*args, terminal),

@@ -22,7 +22,7 @@ use crate::allocator;
 use crate::arguments::positive;
 use crate::decoding::{DecodingArgs, LinesArgs};
 use crate::exit::Ending;
-use crate::model::{Choice, choose_target, translator};
+use crate::model::{Choice, choose_target, of_any, translator};
 use crate::terminal::Terminal;
 
 /// Arguments of `serve`.
@@ -257,7 +257,7 @@ impl Model {
             Some((languages, path)) if !Path::new(given).exists() => (Some(languages), path),
             _ => (None, given),
         };
-        let choice = Choice::of_any(Path::new(path), terminal)?;
+        let choice = of_any(Path::new(path), terminal)?;
         let own = match &choice {
             Choice::BuiltIn(model) => Some(Self::built_in(model)),
             Choice::Pulled(model) => Self::pulled(model.clone()),

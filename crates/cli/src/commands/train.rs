@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use attentive_model::config::Family;
-use attentive_train::events::Outcome;
+use attentive_train::events::{Event, Observer, Outcome};
 use attentive_train::recipe::{Place, RecipeError};
 use attentive_train::tensorboard::TensorBoard;
 use attentive_train::{Recipe, Session};
@@ -15,6 +15,7 @@ use crate::arguments::DeviceArg;
 use crate::exit::Ending;
 use crate::interrupt;
 use crate::progress::TrainingProgress;
+use crate::ranks::{Ranks, binding_note};
 use crate::terminal::Terminal;
 use crate::wording::quoted;
 
@@ -44,6 +45,7 @@ Examples:
     --set training.max_minutes=60
   attentive train my.toml --out runs/mine --set training.start_from=runs/m30k   # fine-tuning
   attentive train recipes/reverse.toml --out runs/reverse --tensorboard
+  mpirun -n 4 attentive train my.toml --out runs/mine --set training.accumulate=4   # built with --features mpi
 
 Ctrl-C saves a checkpoint and stops; the same command resumes from it, with the same result as an uninterrupted run.
 The folder holds recipe.toml, metrics.jsonl, checkpoints/, and the links best and last; each of
@@ -52,13 +54,31 @@ these two, and the folder itself, can be given to `translate --model`.";
 /// Trains.
 pub fn run(args: TrainArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let recipe = Recipe::load(&args.recipe, &args.set).map_err(explained)?;
+    let ranks = Ranks::join()?;
     let run = args.out.display();
     let follower = if args.tensorboard {
         Follower::TensorBoard
     } else {
         Follower::None
     };
-    match train(&recipe, &args.out, &args.device.device, follower, terminal)? {
+    if ranks.communicator().is_root()
+        && let Some(note) = binding_note()
+    {
+        terminal.warn(note);
+    }
+    let outcome = train(
+        &recipe,
+        &args.out,
+        &args.device.device,
+        follower,
+        &ranks,
+        terminal,
+    );
+    let outcome = ranks.ended(outcome, terminal)?;
+    if !ranks.communicator().is_root() {
+        return Ok(());
+    }
+    match outcome {
         Outcome::Finished => terminal.note(format_args!("the run {run} is finished")),
         Outcome::StoppedEarly => terminal.note(format_args!(
             "early stopping of the run {run}: no improvement in {} validations",
@@ -70,7 +90,7 @@ pub fn run(args: TrainArgs, terminal: &Terminal) -> anyhow::Result<()> {
         ))),
     }
     let (what, command) = match recipe.model.family() {
-        Family::Transformer => ("translate", "translate"),
+        Family::Transformer | Family::Recurrent => ("translate", "translate"),
         Family::Gpt => ("continue text", "generate"),
         Family::Bert => ("embed text", "embed"),
     };
@@ -96,24 +116,49 @@ pub fn train(
     out: &Path,
     device: &str,
     follower: Follower,
+    ranks: &Ranks,
     terminal: &Terminal,
 ) -> anyhow::Result<Outcome> {
-    let stop = interrupt::stop_flag()?;
+    let processes = ranks.communicator();
+    let stop = interrupt::stop_flag(match (processes.size(), processes.is_root()) {
+        (1, _) => Some("saving a checkpoint first (once more to stop at once, unsaved)"),
+        (_, true) => Some(
+            "the ranks save a checkpoint first; if one of them is gone, the same command goes on from the last one, \
+             with as many ranks as there are",
+        ),
+        // Another rank says it for all.
+        (_, false) => None,
+    })?;
     let session = Session {
         recipe,
         out,
         device: attentive_nn::device::parse(device)?,
         stop: &stop,
     };
+    if !processes.is_root() {
+        return Ok(attentive_train::train_together(
+            session,
+            processes,
+            &mut Silent,
+        )?);
+    }
     let mut progress = TrainingProgress::new(terminal, recipe);
     let outcome = match follower {
-        Follower::None => attentive_train::train(session, &mut progress),
+        Follower::None => attentive_train::train_together(session, processes, &mut progress),
         Follower::TensorBoard => {
-            attentive_train::train(session, &mut TensorBoard::new(out, &mut progress))
+            let mut board = TensorBoard::new(out, &mut progress);
+            attentive_train::train_together(session, processes, &mut board)
         }
     };
     progress.clear();
     Ok(outcome?)
+}
+
+/// What other ranks than the first tell.
+struct Silent;
+
+impl Observer for Silent {
+    fn event(&mut self, _: &Event) {}
 }
 
 /// Whether a text is `key=value`.
@@ -168,7 +213,7 @@ fn suggestion(path: &Path, folder: &Path) -> String {
 }
 
 /// The command line of this process, to be typed again.
-fn this_command() -> String {
+pub fn this_command() -> String {
     let words: Vec<String> = std::env::args().map(|word| quoted(&word)).collect();
     words.join(" ")
 }

@@ -89,15 +89,12 @@ pub struct LinesArgs {
 impl LinesArgs {
     /// What a line is for this model.
     pub fn of(&self, model: &Choice) -> Lines {
-        let raw_text = match model {
-            Choice::BuiltIn(_) | Choice::Pulled(_) => !self.whole_lines,
-            Choice::Directory(_) => self.by_sentence,
-            Choice::Into(model, _) => return self.of(model),
-        };
-        if raw_text {
+        if self.by_sentence {
             Lines::RawText
-        } else {
+        } else if self.whole_lines {
             Lines::Whole
+        } else {
+            model.lines()
         }
     }
 }
@@ -139,18 +136,7 @@ impl DecodingArgs {
             options.shortlist = Some(Arc::new(Shortlist::open(path)?));
         }
         let search = &mut options.search;
-        search.n_best = n_best;
-        let usual = match search.method {
-            Method::Beam { size } => size,
-            _ => 1,
-        };
-        // Whoever asks for ten translations and no beam size means a beam of ten.
-        let size = self.beam.unwrap_or(usual.max(n_best));
-        search.method = if n_best > 1 {
-            Method::Beam { size }
-        } else {
-            Method::of_beam(size)
-        };
+        search.ask_for(self.beam, n_best);
         if self.max_length.is_some() {
             search.max_length.cap = self.max_length;
         }

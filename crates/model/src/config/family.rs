@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{BertConfig, GptConfig, ModelConfig, Preset, TransformerConfig};
+use super::{BertConfig, GptConfig, ModelConfig, Preset, RecurrentConfig, TransformerConfig};
 use crate::tensors::{TensorSpec, parameter_count};
 
 /// A family of models.
@@ -18,6 +18,9 @@ pub enum Family {
     /// The decoder alone, as a language model ("Improving Language Understanding by Generative Pre-Training",
     /// Radford et al. 2018; pre-norm as in GPT-2).
     Gpt,
+    /// Encoder and decoder of gated recurrent units, with attention (Bahdanau et al. 2015) or with one context vector
+    /// (Cho et al. 2014).
+    Recurrent,
     /// The encoder alone ("BERT: Pre-training of Deep Bidirectional Transformers", Devlin et al. 2019).
     Bert,
 }
@@ -30,6 +33,8 @@ pub enum AnyConfig {
     Transformer(TransformerConfig),
     /// Of a language model.
     Gpt(GptConfig),
+    /// Of a recurrent encoder-decoder.
+    Recurrent(RecurrentConfig),
     /// Of an encoder with its heads.
     Bert(BertConfig),
 }
@@ -40,6 +45,7 @@ macro_rules! each {
         match $any {
             AnyConfig::Transformer($config) => $value,
             AnyConfig::Gpt($config) => $value,
+            AnyConfig::Recurrent($config) => $value,
             AnyConfig::Bert($config) => $value,
         }
     };
@@ -47,13 +53,19 @@ macro_rules! each {
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 3] = [Family::Transformer, Family::Gpt, Family::Bert];
+    pub const ALL: [Family; 4] = [
+        Family::Transformer,
+        Family::Gpt,
+        Family::Recurrent,
+        Family::Bert,
+    ];
 
     /// The name in recipes and in `config.json`.
     pub fn name(self) -> &'static str {
         match self {
             Family::Transformer => "transformer",
             Family::Gpt => "gpt",
+            Family::Recurrent => "recurrent",
             Family::Bert => "bert",
         }
     }
@@ -63,6 +75,7 @@ impl Family {
         match self {
             Family::Transformer => "`attentive translate` translates with it",
             Family::Gpt => "`attentive generate` continues text with it",
+            Family::Recurrent => "`attentive translate` translates with it",
             Family::Bert => "`attentive embed`, `fill` and `classify` use it",
         }
     }
@@ -74,6 +87,7 @@ impl AnyConfig {
         match family {
             Family::Transformer => Self::Transformer(ModelConfig::from_preset(preset)),
             Family::Gpt => Self::Gpt(ModelConfig::from_preset(preset)),
+            Family::Recurrent => Self::Recurrent(ModelConfig::from_preset(preset)),
             Family::Bert => Self::Bert(ModelConfig::from_preset(preset)),
         }
     }
@@ -83,6 +97,7 @@ impl AnyConfig {
         Ok(match family {
             Family::Transformer => Self::Transformer(Deserialize::deserialize(keys)?),
             Family::Gpt => Self::Gpt(Deserialize::deserialize(keys)?),
+            Family::Recurrent => Self::Recurrent(Deserialize::deserialize(keys)?),
             Family::Bert => Self::Bert(Deserialize::deserialize(keys)?),
         })
     }
@@ -154,6 +169,12 @@ impl From<BertConfig> for AnyConfig {
 impl From<GptConfig> for AnyConfig {
     fn from(config: GptConfig) -> Self {
         Self::Gpt(config)
+    }
+}
+
+impl From<RecurrentConfig> for AnyConfig {
+    fn from(config: RecurrentConfig) -> Self {
+        Self::Recurrent(config)
     }
 }
 

@@ -1,7 +1,8 @@
 //! The configuration of each model family: plain values, checked before any tensor exists.
 //!
 //! A family is a struct that implements [`ModelConfig`]: [`TransformerConfig`] for the encoder-decoder of
-//! the paper, [`GptConfig`] for its decoder alone, [`BertConfig`] for its encoder alone. [`AnyConfig`] holds the configuration of whichever family.
+//! the paper, [`GptConfig`] for its decoder alone, [`BertConfig`] for its encoder alone, [`RecurrentConfig`]
+//! for what came before it. [`AnyConfig`] holds the configuration of whichever family.
 //! `config.json` of a model directory holds one, with `"format"` and, for every family but the
 //! Transformer, `"family"`. Sections refer to "Attention Is All You Need".
 
@@ -9,6 +10,7 @@ mod bert;
 mod family;
 mod gpt;
 mod preset;
+mod recurrent;
 mod transformer;
 
 use std::fs;
@@ -22,6 +24,7 @@ pub use bert::{BertConfig, BertHead, Pooler};
 pub use family::{AnyConfig, Family};
 pub use gpt::GptConfig;
 pub use preset::Preset;
+pub use recurrent::{Context, RecurrentConfig};
 pub use transformer::TransformerConfig;
 
 use crate::durable;

@@ -4,8 +4,9 @@
 //! and merges them, the fused one on the CPU walks over them in place.
 //! Neighbors: [`super::multi_head`] projects before and after.
 
-use burn::tensor::{Tensor, activation::softmax};
+use burn::tensor::Tensor;
 
+use super::masked_softmax::masked_softmax;
 use crate::{
     mask::Mask,
     ops::{self, dropout},
@@ -44,7 +45,8 @@ pub fn scaled_dot_product(
     dropout_rate: f64,
     pass: &mut Pass,
 ) -> Attended {
-    if pass.weights == Weights::Discard && ops::on_cpu(&query.device()) {
+    let fused = pass.weights == Weights::Discard && !matches!(mask, Mask::PerQuery(_));
+    if fused && ops::on_cpu(&query.device()) {
         let keys = &mut pass.dropout;
         let values = ops::attention(query, key, value, heads, mask, dropout_rate, keys);
         return Attended {
@@ -73,15 +75,7 @@ pub(crate) fn composed(
     let scores = query
         .mul_scalar((head_dim as f64).powf(-0.5))
         .matmul(key.swap_dims(2, 3)); // [batch, heads, query_len, key_len]
-    let [_, _, query_len, key_len] = scores.dims();
-    let weights = match mask.pairs(query_len, key_len, &scores.device()) {
-        None => softmax(scores, 3),
-        Some(hidden) => {
-            let hidden = hidden.expand(scores.dims());
-            let scores = scores.mask_fill(hidden.clone(), f32::MIN);
-            softmax(scores, 3).mask_fill(hidden, 0.0)
-        }
-    };
+    let weights = masked_softmax(scores, mask);
     let dropped = dropout(weights.clone(), dropout_rate, &mut pass.dropout);
     Attended {
         values: merge_heads(dropped.matmul(value)),

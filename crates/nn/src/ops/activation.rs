@@ -4,16 +4,9 @@
 //! `Phi`. So `d/dx = gate + x gate'`, and one function for each gives both. Neighbor: the feed-forward layer.
 
 use std::f32::consts::{FRAC_2_SQRT_PI, SQRT_2};
-use std::f64::consts::PI;
 
 use attentive_model::config::Activation;
-use burn::{
-    backend::flex::FlexTensor,
-    tensor::{
-        Tensor,
-        activation::{gelu, relu, sigmoid, silu},
-    },
-};
+use burn::{backend::flex::FlexTensor, tensor::Tensor};
 use rayon::prelude::*;
 
 use super::{
@@ -22,7 +15,7 @@ use super::{
     fused::{CpuOp, apply, contiguous, on_cpu, tensor_like, total},
     simd::{exp, simd},
 };
-use crate::random::Keys;
+use crate::{layers::activation::Elementwise, random::Keys};
 
 /// `dropout(f(x + bias))` for an activation `f`, `x` `[batch, len, width]`, `bias` `[width]`.
 pub fn bias_activation_dropout(
@@ -48,17 +41,7 @@ pub fn bias_activation_dropout(
 
 /// The activation as plain tensor operations.
 fn composed(x: Tensor<3>, activation: Activation) -> Tensor<3> {
-    match activation {
-        Activation::Relu => relu(x),
-        Activation::Swish => silu(x),
-        Activation::Gelu => gelu(x),
-        Activation::GeluTanh => {
-            let cubic = x.clone() * x.clone() * x.clone() * 0.044715;
-            let tanh = ((x.clone() + cubic) * (2.0 / PI).sqrt()).tanh();
-            x * (tanh + 1.0) * 0.5
-        }
-        Activation::GeluSigmoid => x.clone() * sigmoid(x * 1.702),
-    }
+    Elementwise::from(activation).apply(x)
 }
 
 /// Rows per task; fixed, so that sums over rows do not depend on the number of threads.
@@ -197,7 +180,7 @@ fn gelu_sigmoid_gate(x: f32) -> (f32, f32) {
 #[inline(always)]
 fn gelu_tanh_gate(x: f32) -> (f32, f32) {
     /// `2 sqrt(2 / pi)`, and that times 0.044715.
-    const LINEAR: f32 = 1.595_769_1;
+    const LINEAR: f32 = (std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::SQRT_2) as f32;
     const CUBIC: f32 = 0.071_354_814;
     let (value, slope) = swish_gate(x * (LINEAR + CUBIC * x * x));
     (value, slope * (LINEAR + 3.0 * CUBIC * x * x))

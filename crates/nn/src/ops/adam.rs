@@ -1,5 +1,5 @@
-//! What the optimizer does to one parameter: a step of Adam or AdamW (§5.3) as PyTorch computes it, the
-//! gradient's norm, sums of gradients and averages of weights.
+//! What the optimizer does to one parameter: a step of Adam or AdamW (§5.3) as PyTorch computes it, the step of RMSprop
+//! and Adagrad, the gradient's norm, sums of gradients and averages of weights.
 //!
 //! On the CPU each is one pass over memory, in place; elsewhere it is composed.
 
@@ -54,6 +54,30 @@ pub fn adam_update(
         .zip(g.storage::<f32>().par_chunks(CHUNK))
         .for_each(|(((p, m), v), g)| adam_chunk(p, m, v, g, numbers));
     [p, m, v].map(Tensor::from_primitive::<Flex>)
+}
+
+/// The gradient divided by the root of a mean or sum of its squares, and that mean: what RMSprop and Adagrad have in
+/// common. `squares = squares * kept + (gradient * scale)^2 * added`.
+pub fn by_root_of_squares(
+    gradient: Tensor<1>,
+    squares: Tensor<1>,
+    scale: f64,
+    [kept, added]: [f64; 2],
+    epsilon: f64,
+) -> [Tensor<1>; 2] {
+    if !on_cpu(&gradient.device()) {
+        let gradient = gradient.mul_scalar(scale);
+        let squares = squares.mul_scalar(kept) + gradient.clone().square().mul_scalar(added);
+        let root = squares.clone().sqrt().add_scalar(epsilon);
+        return [gradient / root, squares];
+    }
+    let [mut g, mut v] = [gradient, squares].map(primitive);
+    let numbers = [scale, kept, added, epsilon].map(|number| number as f32);
+    g.storage_mut::<f32>()
+        .par_chunks_mut(CHUNK)
+        .zip(v.storage_mut::<f32>().par_chunks_mut(CHUNK))
+        .for_each(|(g, v)| root_chunk(g, v, numbers));
+    [g, v].map(Tensor::from_primitive::<Flex>)
 }
 
 /// `left * a + right * b` of two flat tensors of one length: gradients that accumulate, weights that
@@ -153,6 +177,15 @@ simd! {
         }
     }
 
+    fn root_chunk(g: &mut [f32], v: &mut [f32], numbers: [f32; 4]) {
+        let [scale, kept, added, epsilon] = numbers;
+        for (g, v) in g.iter_mut().zip(v) {
+            let scaled = *g * scale;
+            *v = *v * kept + scaled * scaled * added;
+            *g = scaled / (v.sqrt() + epsilon);
+        }
+    }
+
     fn blend_chunk(left: &mut [f32], a: f32, right: &[f32], b: f32) {
         for (left, right) in left.iter_mut().zip(right) {
             *left = *left * a + *right * b;
@@ -168,7 +201,7 @@ simd! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::check::{floats, random};
+    use crate::ops::check::{floats, random, with_composed_forms};
     use burn::tensor::{Device, TensorData};
     use proptest::prelude::*;
 
@@ -200,6 +233,21 @@ mod tests {
                 for (f, c) in floats(fused).into_iter().zip(floats(plain)) {
                     prop_assert!((f - c).abs() <= 1e-5 * c.abs().max(1.0), "fused {f}, composed {c}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn the_fused_root_of_squares_equals_the_composed_one() {
+        let squares: Vec<f32> = random([20_001], 2).iter().map(|v| v.abs()).collect();
+        let run = || {
+            let (g, v) = (tensor(random([20_001], 1)), tensor(squares.clone()));
+            by_root_of_squares(g, v, 0.5, [0.9, 0.1], 1e-8)
+        };
+        let (fused, plain) = (run(), with_composed_forms(run));
+        for (fused, plain) in fused.into_iter().zip(plain) {
+            for (f, c) in floats(fused).into_iter().zip(floats(plain)) {
+                assert!((f - c).abs() <= 1e-5 * c.abs().max(1.0), "{f} and {c}");
             }
         }
     }

@@ -34,7 +34,7 @@ use burn::{
 };
 use rayon::prelude::*;
 
-use super::simd::simd;
+use super::{handover, simd::simd};
 
 /// An operation of `N` inputs and one output on CPU tensors, with its gradient.
 pub(crate) trait CpuOp<const N: usize>: Clone + Debug + Send + 'static {
@@ -70,6 +70,12 @@ pub(crate) fn on_cpu(device: &Device) -> bool {
     device.clone().without_autodiff() == Device::flex()
 }
 
+/// Which node of the gradient graph a tensor on the CPU is.
+pub(crate) fn node_id<const D: usize>(tensor: Tensor<D>) -> Option<NodeId> {
+    let tracked = on_cpu(&tensor.device()) && tensor.is_autodiff();
+    tracked.then(|| unwrap::<Tracked>(tensor.into_dispatch()).id())
+}
+
 type Tracked = Autodiff<Flex, NoCheckpointing>;
 
 /// Runs `op`; tracks it when `tracked` (the inputs live on an autodiff device).
@@ -85,6 +91,11 @@ pub(crate) fn apply<O: CpuOp<N>, const N: usize, const D: usize>(
     let inputs = inputs.map(unwrap::<Tracked>);
     let guards = inputs.each_ref().map(|input| input.node());
     let parents = inputs.each_ref().map(Parent::of);
+    for parent in &parents {
+        if let Parent::Parameter(tensor) = parent {
+            handover::reads(tensor.id());
+        }
+    }
     let (output, saved) = op.forward(inputs.map(|input| input.into_primitive()));
     let step = BackwardStep::<O, N>(PhantomData);
     let output = match step
@@ -131,8 +142,12 @@ impl<O: CpuOp<N>, const N: usize> Backward<Flex, N> for BackwardStep<O, N> {
         for ((node, parent), result) in ops.parents.into_iter().zip(parents).zip(results) {
             if let Some(node) = node {
                 gradients.register::<Flex>(node.id, result);
-                if let Parent::Result(found) = parent {
-                    found.store(true, Ordering::Relaxed);
+                match parent {
+                    Parent::Result(found) => found.store(true, Ordering::Relaxed),
+                    Parent::Parameter(tensor) => {
+                        let gradient = || gradients.get::<Flex>(&tensor);
+                        handover::added(node.id, gradient);
+                    }
                 }
             }
         }

@@ -8,7 +8,7 @@
 
 use burn::{
     backend::flex::FlexTensor,
-    tensor::{Tensor, TensorData},
+    tensor::{FloatDType, Tensor, TensorData},
 };
 use rayon::prelude::*;
 
@@ -35,7 +35,7 @@ pub fn affine<const D: usize>(
         return apply(Affine(precision), tracked, inputs);
     }
     let shape = output_shape(&x, &weight);
-    (rows(x).matmul(weight) + bias.unsqueeze()).reshape(shape)
+    (composed_product(rows(x), weight, precision) + bias.unsqueeze()).reshape(shape)
 }
 
 /// `x W` over the last axis: `x` `[.., d_input]`, `weight` `[d_input, d_output]`.
@@ -46,7 +46,18 @@ pub fn project<const D: usize>(x: Tensor<D>, weight: Tensor<2>, precision: Preci
         return apply(Project(precision), tracked, inputs);
     }
     let shape = output_shape(&x, &weight);
-    rows(x).matmul(weight).reshape(shape)
+    composed_product(rows(x), weight, precision).reshape(shape)
+}
+
+/// The product on other devices.
+fn composed_product(x: Tensor<2>, weight: Tensor<2>, precision: Precision) -> Tensor<2> {
+    match precision {
+        Precision::F32 => x.matmul(weight),
+        Precision::Bf16 => {
+            let [x, weight] = [x, weight].map(|factor| factor.cast(FloatDType::BF16));
+            x.matmul(weight).cast(FloatDType::F32)
+        }
+    }
 }
 
 fn output_shape<const D: usize>(x: &Tensor<D>, weight: &Tensor<2>) -> [usize; D] {
@@ -184,7 +195,7 @@ simd! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::check::{assert_same_gradients, random};
+    use crate::ops::check::{assert_same_gradients, floats, random};
     use proptest::prelude::*;
 
     proptest! {
@@ -220,6 +231,32 @@ mod tests {
                 |[x, w]| project(x3(x), weight(w), Precision::F32),
                 |[x, w]| composed(x, w),
             );
+        }
+    }
+
+    #[test]
+    fn mixed_precision_rounds_the_factors_and_nothing_else() {
+        let device = burn::tensor::Device::flex().autodiff();
+        let tensor = |shape: [usize; 2], seed| {
+            let values = TensorData::new(random(shape, seed), shape);
+            Tensor::<2>::from_data(values, &device).require_grad()
+        };
+        let run = |precision| {
+            let (x, weight) = (tensor([9, 40], 1), tensor([40, 7], 2));
+            let product = composed_product(x.clone(), weight.clone(), precision);
+            assert_eq!(product.dtype(), burn::tensor::DType::F32);
+            let gradients = product.clone().powi_scalar(2).sum().backward();
+            let gradient = |of: &Tensor<2>| floats(of.grad(&gradients).expect("a gradient"));
+            [floats(product), gradient(&x), gradient(&weight)]
+        };
+        for (exact, mixed) in run(Precision::F32).iter().zip(run(Precision::Bf16)) {
+            let largest = exact.iter().fold(0.0f32, |max, value| max.max(value.abs()));
+            let differences = exact
+                .iter()
+                .zip(&mixed)
+                .map(|(a, b)| (a - b).abs() / largest);
+            let worst = differences.fold(0.0f32, f32::max);
+            assert!((1e-5..0.02).contains(&worst), "{worst}");
         }
     }
 

@@ -6,21 +6,24 @@
 
 use std::mem::MaybeUninit;
 
-use burn::backend::flex::FlexTensor;
+use burn::{
+    backend::flex::FlexTensor,
+    tensor::{Device, FloatDType},
+};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::fused::contiguous;
+use super::fused::{contiguous, on_cpu};
 
-/// How precise the factors of a matrix product are on the CPU; sums are always in f32. Other devices compute
-/// in the number format of their tensors.
+/// How precise the factors of matrix products with weights are. Everything else is in f32; so are the sums on the CPU,
+/// while other devices round a product in bf16 to bf16 again (mixed precision).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Precision {
     /// As they are.
     #[default]
     F32,
-    /// Rounded to bf16: faster on processors that have it ([`Precision::available`]); on others this is f32.
+    /// Rounded to bf16: faster on devices that have it ([`Precision::available_on`]); on other CPUs this is f32.
     Bf16,
 }
 
@@ -33,6 +36,17 @@ impl Precision {
             Precision::Bf16 => super::bf16::supported(),
             #[cfg(not(target_arch = "x86_64"))]
             Precision::Bf16 => false,
+        }
+    }
+}
+
+impl Precision {
+    /// Whether a device has it.
+    pub fn available_on(self, device: &Device) -> bool {
+        match self {
+            Precision::F32 => true,
+            Precision::Bf16 if on_cpu(device) => self.available(),
+            Precision::Bf16 => device.supports_dtype(FloatDType::BF16),
         }
     }
 }
@@ -185,6 +199,63 @@ pub(super) fn write_product(
     unsafe { multiply(output.as_mut_ptr(), left, right, destination, precision) }
 }
 
+/// The right factor of many small products, which are computed on the thread that asks: for tasks that run side by
+/// side already. In bf16 it is packed once for all of them.
+pub(super) struct Factor<'a> {
+    matrix: Matrix<'a>,
+    precision: Precision,
+    #[cfg(target_arch = "x86_64")]
+    panels: Option<Vec<MaybeUninit<u32>>>,
+}
+
+impl<'a> Factor<'a> {
+    pub(super) fn new(matrix: Matrix<'a>, precision: Precision) -> Self {
+        Self {
+            matrix,
+            precision,
+            #[cfg(target_arch = "x86_64")]
+            panels: (precision == Precision::Bf16 && precision.available())
+                // SAFETY: the processor was just asked.
+                .then(|| unsafe { super::bf16::pack_right(matrix) }),
+        }
+    }
+
+    /// Writes `left` times this into a matrix by rows.
+    pub(super) fn write_product(&self, output: &mut [f32], left: Matrix, destination: Destination) {
+        assert_eq!(output.len(), left.rows * self.matrix.columns);
+        assert_eq!(left.columns, self.matrix.rows);
+        let output = output.as_mut_ptr();
+        #[cfg(target_arch = "x86_64")]
+        if let Some(panels) = &self.panels {
+            let output = Output(output);
+            // SAFETY: just asserted; the panels are those of the matrix.
+            unsafe {
+                super::bf16::multiply_packed(output, left, self.matrix, panels, destination);
+            }
+            return;
+        }
+        // SAFETY: just asserted.
+        unsafe {
+            let threads = Threads::One;
+            multiply_on(
+                output,
+                left,
+                self.matrix,
+                destination,
+                self.precision,
+                threads,
+            );
+        }
+    }
+}
+
+/// Who computes a product.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Threads {
+    One,
+    All,
+}
+
 /// Products smaller than this run on one thread.
 const PARALLEL: usize = 192 * 192 * 192;
 
@@ -198,6 +269,22 @@ unsafe fn multiply(
     destination: Destination,
     precision: Precision,
 ) {
+    let large = left.rows * right.columns * left.columns >= PARALLEL;
+    let threads = if large { Threads::All } else { Threads::One };
+    // SAFETY: the caller vouches for the output.
+    unsafe { multiply_on(output, left, right, destination, precision, threads) }
+}
+
+/// # Safety
+/// As [`multiply`].
+unsafe fn multiply_on(
+    output: *mut f32,
+    left: Matrix,
+    right: Matrix,
+    destination: Destination,
+    precision: Precision,
+    threads: Threads,
+) {
     assert_eq!(
         left.columns, right.rows,
         "a product of matrices that do not fit"
@@ -205,7 +292,7 @@ unsafe fn multiply(
     assert_eq!(left.values.len(), left.rows * left.columns);
     assert_eq!(right.values.len(), right.rows * right.columns);
     let (m, n, k) = (left.rows, right.columns, left.columns);
-    let parallel = m * n * k >= PARALLEL;
+    let parallel = threads == Threads::All;
     #[cfg(target_arch = "x86_64")]
     if precision == Precision::Bf16 && precision.available() {
         // SAFETY: the caller vouches for the output, and the processor was just asked.
@@ -218,9 +305,14 @@ unsafe fn multiply(
         // SAFETY: there is room for all rows.
         let output =
             unsafe { std::slice::from_raw_parts_mut(output.cast::<MaybeUninit<f32>>(), m * n) };
-        output.par_chunks_mut(n).for_each(|row| {
+        let fill = |row: &mut [MaybeUninit<f32>]| {
             row.write_copy_of_slice(bias);
-        });
+        };
+        if parallel {
+            output.par_chunks_mut(n).for_each(fill);
+        } else {
+            output.chunks_mut(n).for_each(fill);
+        }
     }
     // SAFETY: both inputs cover their whole slices (asserted above, and their strides are a permutation
     // of a dense matrix's); the caller vouches for the output.

@@ -134,6 +134,18 @@ pub(crate) fn exp(x: f32) -> f32 {
     p * f32::from_bits(((n as i32 + 127) << 23) as u32)
 }
 
+/// `1 / (1 + e^-x)`
+#[inline(always)]
+pub(crate) fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + exp(-x))
+}
+
+/// The hyperbolic tangent, within 1e-6.
+#[inline(always)]
+pub(crate) fn tanh(x: f32) -> f32 {
+    1.0 - 2.0 / (1.0 + exp(2.0 * x))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,6 +161,19 @@ mod tests {
             );
         }
         assert!(exp(f32::MIN) < 1e-37);
+    }
+
+    #[test]
+    fn sigmoid_and_tanh_agree_with_the_library() {
+        for i in -2000..=2000 {
+            let x = i as f32 / 50.0;
+            assert!((tanh(x) - x.tanh()).abs() < 1e-6, "tanh({x})");
+            let expected = 1.0 / (1.0 + f64::from(-x).exp());
+            assert!(
+                (f64::from(sigmoid(x)) - expected).abs() < 1e-6,
+                "sigmoid({x})"
+            );
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //! costs no switch between threads, and a program that translates single sentences never starts a thread.
 
 mod queue;
+mod stop;
 mod workers;
 
 use std::fmt;
@@ -21,6 +22,8 @@ use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+
+pub use stop::Stop;
 
 use queue::Work;
 use workers::Shared;
@@ -67,6 +70,17 @@ impl Engine {
     /// If `work` panics, with its panic. Items that have not begun then are left out, and other calls are
     /// not disturbed.
     pub fn map<T: Sync, R: Send>(&self, items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+        self.map_until(&Stop::default(), items, work)
+    }
+
+    /// As [`Engine::map`], and the thread that waits asks every now and then whether to stop. All the same it waits for
+    /// all answers: `work` asks, too, and ends early.
+    pub fn map_until<T: Sync, R: Send>(
+        &self,
+        stop: &Stop,
+        items: &[T],
+        work: impl Fn(&T) -> R + Sync,
+    ) -> Vec<R> {
         if self.is_forked() {
             return items.iter().map(work).collect();
         }
@@ -81,7 +95,7 @@ impl Engine {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
         };
-        self.run(items.len(), &|number| {
+        self.run(stop, items.len(), &|number| {
             let answer = work(&items[number]);
             *lock(number) = Some(answer);
         });
@@ -90,9 +104,10 @@ impl Engine {
     }
 
     /// Does the jobs `0..count`, and returns when all have ended.
-    fn run(&self, count: usize, work: &Work<'_>) {
+    fn run(&self, stop: &Stop, count: usize, work: &Work<'_>) {
         // SAFETY: `wait` returns when the call is out of the queue and none of its jobs runs, so nobody
-        // uses `work` afterwards. Nothing between `push` and `wait` can unwind.
+        // uses `work` afterwards. Nothing between `push` and `wait` can unwind, nor can `wait`:
+        // what `stop` asks must not.
         let lasting = unsafe { std::mem::transmute::<&Work<'_>, &'static Work<'static>>(work) };
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = self.threads.min(self.shared.unfinished() + count);
@@ -102,7 +117,7 @@ impl Engine {
         }
         let call = self.shared.push(count, lasting);
         drop(workers);
-        if let Some(panic) = self.shared.wait(call) {
+        if let Some(panic) = self.shared.wait(call, stop) {
             resume_unwind(panic);
         }
     }

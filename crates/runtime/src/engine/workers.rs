@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use super::queue::{Job, Panic, Queue, Work};
+use super::stop::{INTERVAL, Stop};
 
 /// What workers and callers share.
 pub(super) struct Shared {
@@ -58,12 +59,17 @@ impl Shared {
     }
 
     /// Waits until all jobs of a call have ended; returns the first panic among them.
-    pub fn wait(&self, call: u64) -> Option<Panic> {
+    pub fn wait(&self, call: u64, stop: &Stop) -> Option<Panic> {
         loop {
             if let Some(done) = self.lock().queue.take_done(call) {
                 return done;
             }
-            thread::park();
+            if stop.is_never() {
+                thread::park();
+            } else {
+                thread::park_timeout(INTERVAL);
+                stop.is_asked(); // The jobs hear of it.
+            }
         }
     }
 

@@ -144,6 +144,22 @@ impl LengthLimit {
 }
 
 impl SearchOptions {
+    /// So many hypotheses for each sentence, with this beam size or the one that is usual here. Whoever asks for ten
+    /// hypotheses and no beam size means a beam of ten.
+    pub fn ask_for(&mut self, beam: Option<usize>, n_best: usize) {
+        let usual = match self.method {
+            Method::Beam { size } => size,
+            _ => 1,
+        };
+        let size = beam.unwrap_or(usual.max(n_best));
+        self.n_best = n_best;
+        self.method = if n_best > 1 {
+            Method::Beam { size }
+        } else {
+            Method::of_beam(size)
+        };
+    }
+
     /// Greedy search, everything else as by default.
     pub fn greedy() -> Self {
         Self {

@@ -11,9 +11,9 @@
 //! [`attentive_text::markup::Bare`]. A text with markup is raw text, whatever [`TranslatorOptions::lines`] says: its
 //! sentences are translated one by one, and what is kept is kept.
 
-use attentive_text::markup::{Bare, Marked};
+use attentive_text::markup::{Bare, Marked, Page};
 
-use super::{Chain, Lines, Translation, Translator, TranslatorOptions};
+use super::{Alternative, Chain, Lines, Translation, Translator, TranslatorOptions};
 use crate::error::Result;
 use crate::search::SearchModel;
 
@@ -37,6 +37,48 @@ impl Unmarked {
     /// Takes the markup out of a text.
     pub fn of(marked: &Marked) -> Self {
         Self(Bare::of(marked))
+    }
+
+    /// The texts of a page, without their markup.
+    pub fn all(page: &Page) -> Vec<Self> {
+        page.texts().iter().map(Self::of).collect()
+    }
+
+    /// The page with translations of its texts ([`Unmarked::all`]). Its score is the mean of theirs, and its n-th
+    /// alternative has their n-th alternatives.
+    pub fn page(page: &Page, texts: &[Self], translations: &[Translation]) -> Translation {
+        let ranks = translations.iter().map(|one| one.alternatives.len()).max();
+        let ranked = |rank: Option<usize>| {
+            let text = |(text, one): (&Self, &Translation)| -> Marked {
+                let last = one.alternatives.len().checked_sub(1);
+                let other = rank
+                    .zip(last)
+                    .map(|(rank, last)| &one.alternatives[rank.min(last)]);
+                let one = other.map_or_else(|| one.clone(), |other| other.clone().into());
+                text.restore(one).marked
+            };
+            let texts: Vec<Marked> = texts.iter().zip(translations).map(text).collect();
+            page.write(&texts)
+        };
+        let mut whole = Translation::empty();
+        for one in translations {
+            whole.score += one.score / translations.len() as f64;
+            whole.log_prob += one.log_prob;
+            whole.unknown += one.unknown;
+            whole.repetition_blocked |= one.repetition_blocked;
+            if let Some(cut) = one.truncated {
+                whole.truncated = Some(whole.truncated.unwrap_or(0) + cut);
+            }
+        }
+        let alternative = |rank| Alternative {
+            text: ranked(Some(rank)),
+            score: whole.score,
+            log_prob: whole.log_prob,
+            ..Alternative::empty()
+        };
+        whole.alternatives = (0..ranks.unwrap_or(0)).map(alternative).collect();
+        whole.text = ranked(None);
+        whole
     }
 
     /// What is to be translated, as raw text ([`Lines::RawText`]), with alignments if it [has tags](Self::has_tags).
@@ -82,13 +124,34 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn translate_marked(&self, texts: &[Marked]) -> Vec<MarkedTranslation> {
-        translate(texts, |lines, alignments| {
-            match self.for_markup(alignments) {
-                Ok(translator) => translator.translate(lines),
-                // These options differ from those that were checked only in what they ask for.
-                Err(_) => self.translate(lines),
-            }
-        })
+        let texts: Vec<Unmarked> = texts.iter().map(Unmarked::of).collect();
+        let found = translations(&texts, |lines, alignments| {
+            self.translate_unmarked(lines, alignments)
+        });
+        texts.iter().zip(found).map(restored).collect()
+    }
+
+    /// One translation for each page, in the same order; the texts of all pages are translated together. The score of a
+    /// page is the mean of those of its texts, and its n-th alternative has their n-th alternatives.
+    pub fn translate_pages(&self, pages: &[Page]) -> Vec<Translation> {
+        let texts: Vec<Vec<Unmarked>> = pages.iter().map(Unmarked::all).collect();
+        let found = translations(&texts.concat(), |lines, alignments| {
+            self.translate_unmarked(lines, alignments)
+        });
+        let mut found = found.into_iter();
+        let page = |(page, texts): (&Page, &Vec<Unmarked>)| {
+            let own: Vec<Translation> = found.by_ref().take(texts.len()).collect();
+            Unmarked::page(page, texts, &own)
+        };
+        pages.iter().zip(&texts).map(page).collect()
+    }
+
+    fn translate_unmarked(&self, lines: &[&str], alignments: bool) -> Vec<Translation> {
+        match self.for_markup(alignments) {
+            Ok(translator) => translator.translate(lines),
+            // These options differ from those that were checked only in what they ask for.
+            Err(_) => self.translate(lines),
+        }
     }
 
     /// The same translator for the text of an [`Unmarked`], with alignments or without.
@@ -104,7 +167,8 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
 impl<A: SearchModel + Send + Sync, B: SearchModel + Send + Sync> Chain<A, B> {
     /// As [`Translator::translate_marked`].
     pub fn translate_marked(&self, texts: &[Marked]) -> Vec<MarkedTranslation> {
-        translate(texts, |lines, alignments| {
+        let texts: Vec<Unmarked> = texts.iter().map(Unmarked::of).collect();
+        let found = translations(&texts, |lines, alignments| {
             let chain = |alignments| {
                 let first = self.first.for_markup(alignments)?;
                 Self::new(first, self.second.for_markup(alignments)?)
@@ -113,16 +177,16 @@ impl<A: SearchModel + Send + Sync, B: SearchModel + Send + Sync> Chain<A, B> {
                 Ok(chain) => chain.translate(lines),
                 Err(_) => self.translate(lines),
             }
-        })
+        });
+        texts.iter().zip(found).map(restored).collect()
     }
 }
 
 /// Translates the texts that have tags together, and those that have none: they need no alignments.
-fn translate(
-    texts: &[Marked],
+fn translations(
+    texts: &[Unmarked],
     lines: impl Fn(&[&str], bool) -> Vec<Translation>,
-) -> Vec<MarkedTranslation> {
-    let texts: Vec<Unmarked> = texts.iter().map(Unmarked::of).collect();
+) -> Vec<Translation> {
     let translated = |tagged: bool| {
         let own = texts.iter().filter(|text| text.has_tags() == tagged);
         let own: Vec<&str> = own.map(Unmarked::text).collect();
@@ -134,13 +198,17 @@ fn translate(
         .into_iter()
     };
     let (mut tagged, mut plain) = (translated(true), translated(false));
-    let restored = |text: &Unmarked| {
-        let translation = if text.has_tags() {
+    let translation = |text: &Unmarked| {
+        let next = if text.has_tags() {
             tagged.next()
         } else {
             plain.next()
         };
-        text.restore(translation.unwrap_or_else(Translation::empty))
+        next.unwrap_or_else(Translation::empty)
     };
-    texts.iter().map(restored).collect()
+    texts.iter().map(translation).collect()
+}
+
+fn restored((text, translation): (&Unmarked, Translation)) -> MarkedTranslation {
+    text.restore(translation)
 }

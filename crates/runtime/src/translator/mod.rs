@@ -30,15 +30,19 @@
 //! - `source` turns lines into tokens, `queue` gives them to searches, `stream` reads lines without an end; `split`
 //!   does both halves for programs with a queue of their own, such as the server.
 //! - `marked` translates text with inline markup and moves the tags to the words that they belong to.
+//! - `files` translates documents and files of lines.
 //! - `chain` is two translators one after the other, for languages that no model connects directly.
 //! - `terms` spells what a glossary wants in a translation, for the search to require it; `marks` does the same
 //!   for what is copied and was lost, `repetition` detects a model that repeats itself: both make a `second_search`.
-//! - `alignment` makes word alignments.
+//! - `alignment` makes word alignments, `drafts` lets a smaller model propose tokens.
+//! - `stopping` ends calls early, and makes a translator of another process usable in one that was forked from it.
 //!
 //! [`search`]: crate::search::search
 
 mod alignment;
 mod chain;
+mod drafts;
+mod files;
 mod marked;
 mod marks;
 mod options;
@@ -49,6 +53,7 @@ mod repetition;
 mod second_search;
 mod source;
 mod split;
+mod stopping;
 mod stream;
 mod tags;
 mod terms;
@@ -59,18 +64,19 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use attentive_model::directory::{ModelDir, Tokenizers};
-use attentive_model::{Generation, ModelError, Shortlist};
+use attentive_model::{Generation, ModelError};
 use attentive_text::keep::{MARKS, deviation};
 use attentive_text::special::UNK;
 use attentive_text::{Tokenizer, TokenizerKind};
 
 use crate::cpu::{Compute, CpuModel};
-use crate::engine::Engine;
-use crate::error::{Result, RuntimeError};
-use crate::search::draft::{self, Draft, ModelDraft};
+use crate::engine::{Engine, Stop};
+use crate::error::Result;
+use crate::search::draft::{self, Draft};
 use crate::search::{Feed, Hypothesis, Request, SearchModel, search_feed};
 
 pub use chain::Chain;
+pub use files::{FileOptions, FileReport};
 pub use marked::{MarkedTranslation, Unmarked};
 pub use options::{Lines, Repetition, TranslatorOptions};
 pub use second_search::First;
@@ -96,6 +102,7 @@ pub struct Translator<M = CpuModel> {
     options: TranslatorOptions,
     engine: Arc<Engine>,
     draft: Option<Arc<dyn Draft>>,
+    stop: Stop,
     speller: Speller,
     /// The tokens that write marks, once a search has lost one.
     marks: OnceLock<Option<Arc<marks::MarkTokens>>>,
@@ -128,7 +135,7 @@ impl Translator {
         options: TranslatorOptions,
     ) -> Result<Self> {
         let model = CpuModel::open(&directory, compute)?;
-        let options = options.within(&directory.config);
+        let options = options.within(directory.config.position_limit());
         let translator = Self::new(model, directory.tokenizers, options)?;
         Ok(translator.framed(&directory.generation))
     }
@@ -156,6 +163,7 @@ impl<M: SearchModel> Translator<M> {
             engine: Arc::new(Engine::new(options.threads_here())),
             options,
             draft: None,
+            stop: Stop::default(),
             speller: Speller::default(),
             marks: OnceLock::new(),
         })
@@ -175,7 +183,7 @@ impl<M: SearchModel> Translator<M> {
         options.check()?;
         options.check_shortlist(&self.tokenizers, self.options.shortlist.as_ref())?;
         if self.draft.is_some() {
-            takes_drafts(&*self.model, &options)?;
+            drafts::takes_drafts(&*self.model, &options)?;
         }
         let threads = options.threads_here();
         let engine = if threads == self.engine.threads() {
@@ -184,51 +192,10 @@ impl<M: SearchModel> Translator<M> {
             Arc::new(Engine::new(threads))
         };
         Ok(Self {
-            model: self.model.clone(),
-            tokenizers: self.tokenizers.clone(),
-            frame: self.frame.clone(),
             options,
             engine,
-            draft: self.draft.clone(),
-            speller: self.speller.clone(),
-            marks: self.marks.clone(),
+            ..self.twin()
         })
-    }
-
-    /// The same translator with a draft, which must know the same tokens. It lets sentences that are
-    /// translated one at a time be found sooner, and changes no translation. It needs greedy search.
-    pub fn with_draft(self, draft: Arc<dyn Draft>) -> Result<Self> {
-        takes_drafts(&*self.model, &self.options)?;
-        let draft = Some(draft);
-        Ok(Self { draft, ..self })
-    }
-
-    /// As [`Translator::with_draft`], with a smaller model that was trained with the same tokenizers, and the
-    /// shortlist of what it may guess, if there is one.
-    pub fn with_draft_model(
-        self,
-        directory: &ModelDir,
-        compute: Compute,
-        shortlist: Option<Arc<Shortlist>>,
-    ) -> Result<Self> {
-        takes_drafts(&*self.model, &self.options)?;
-        let (own, other) = (&self.tokenizers, &directory.tokenizers);
-        for (side, own, other) in [
-            ("the source", &own.src, &other.src),
-            ("the target", &own.tgt, &other.tgt),
-        ] {
-            if own.fingerprint() != other.fingerprint() {
-                let path = directory.path.clone();
-                return Err(RuntimeError::Draft { side, path });
-            }
-        }
-        let model = CpuModel::open(directory, compute)?;
-        let mut draft = ModelDraft::new(model, directory.config.position_limit());
-        if let Some(shortlist) = shortlist {
-            shortlist.check(other)?;
-            draft = draft.with_shortlist(shortlist);
-        }
-        self.with_draft(Arc::new(draft))
     }
 
     /// The same translator on the threads of another engine, such as that of another model.
@@ -289,6 +256,7 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
             keep: self.keep(),
             tokenizer: &self.tokenizers.src,
             most_tokens: self.frame.room(&self.options),
+            stop: &self.stop,
         }
     }
 
@@ -309,14 +277,19 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
     /// Lines that are sentences, and fit into the model.
     fn translate_whole<L: Line + Sync>(&self, lines: &[L]) -> Vec<Translation> {
         let chunks: Vec<&[L]> = lines.chunks(LINES_TO_TOKENIZE).collect();
-        let sources = self.engine.map(&chunks, |lines| {
+        let sources = self.engine.map_until(&self.stop, &chunks, |lines| {
+            let wanted = |_: &&L| !self.stop.is_asked();
             let source = |line| self.source(line);
-            lines.iter().map(source).collect::<Vec<_>>()
+            lines
+                .iter()
+                .take_while(wanted)
+                .map(source)
+                .collect::<Vec<_>>()
         });
         let sources: Vec<Option<Source>> = sources.into_iter().flatten().collect();
 
         let requests = sources.iter().map(|source| Some(&source.as_ref()?.request));
-        let queue = Queue::new(requests, &self.engine, &self.options);
+        let queue = Queue::new(requests, &self.engine, &self.options, &self.stop);
         let firsts: Mutex<HashMap<usize, First>> = Mutex::default();
         let found = queue.drain(|queue| {
             self.search(queue, |number, hypotheses| {
@@ -364,7 +337,8 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
     /// best first. One with an empty source has no hypotheses. Nothing is cut, and repetition is not
     /// detected.
     pub fn translate_tokens(&self, requests: &[Request]) -> Vec<Vec<Hypothesis>> {
-        let queue = Queue::new(requests.iter().map(Some), &self.engine, &self.options);
+        let requests_here = requests.iter().map(Some);
+        let queue = Queue::new(requests_here, &self.engine, &self.options, &self.stop);
         let found = queue.drain(|queue| self.search(queue, |_, hypotheses| Some(hypotheses)));
         in_places(found, requests.len(), Vec::new())
     }
@@ -471,18 +445,6 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
 
 /// Links of an alignment.
 type Pairs = Vec<(usize, usize)>;
-
-/// Whether drafts can be used.
-fn takes_drafts<M: SearchModel>(model: &M, options: &TranslatorOptions) -> Result<()> {
-    let problem = if !options.search.takes_drafts() {
-        "a draft needs greedy search: use a beam of 1 (--beam 1) and no sampling"
-    } else if model.elastic().is_none() {
-        "a draft needs a model that can verify it: use the CPU's"
-    } else {
-        return Ok(());
-    };
-    Err(RuntimeError::Options(vec![problem.to_owned()]))
-}
 
 /// Numbered answers in their places; `nothing` where there is none.
 fn in_places<R: Clone>(found: Vec<(usize, R)>, count: usize, nothing: R) -> Vec<R> {

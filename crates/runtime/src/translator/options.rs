@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use attentive_model::config::TransformerConfig;
 use attentive_model::{Generation, ModelDir, Shortlist, Tokenizers};
 use attentive_text::Glossary;
 
@@ -144,9 +143,9 @@ impl TranslatorOptions {
         forbidden.extend(new.copied().collect::<Vec<_>>());
     }
 
-    /// The same options, with lengths that a model with learned positions can reach.
-    pub fn within(mut self, config: &TransformerConfig) -> Self {
-        if let Some(limit) = config.position_limit() {
+    /// The same options, with lengths that a model can reach whose positions are limited, as learned ones are.
+    pub fn within(mut self, position_limit: Option<usize>) -> Self {
+        if let Some(limit) = position_limit {
             self.max_source_tokens = self.max_source_tokens.min(limit);
             let cap = &mut self.search.max_length.cap;
             *cap = Some(cap.map_or(limit, |cap| cap.min(limit)));

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use super::options::TranslatorOptions;
-use crate::engine::Engine;
+use crate::engine::{Engine, Stop};
 use crate::search::{Feed, Hypothesis, Load, Request};
 
 /// The waiting sentences of a call.
@@ -19,6 +19,7 @@ pub(super) struct Queue<'a> {
     waiting: Mutex<VecDeque<(usize, Cow<'a, Request>)>>,
     engine: &'a Engine,
     options: &'a TranslatorOptions,
+    stop: &'a Stop,
 }
 
 impl<'a> Queue<'a> {
@@ -27,6 +28,7 @@ impl<'a> Queue<'a> {
         requests: impl Iterator<Item = Option<&'a Request>>,
         engine: &'a Engine,
         options: &'a TranslatorOptions,
+        stop: &'a Stop,
     ) -> Self {
         let mut waiting: Vec<_> = (0..)
             .zip(requests)
@@ -38,11 +40,12 @@ impl<'a> Queue<'a> {
             waiting: Mutex::new(waiting.into()),
             engine,
             options,
+            stop,
         }
     }
 
-    /// Searches for all of them on the threads of the engine. `work` gets a feed and runs until it is empty;
-    /// the answers are in no order.
+    /// Searches for all of them on the threads of the engine, or until it is stopped. `work` gets a feed and runs
+    /// until it is empty; the answers are in no order.
     pub fn drain<R: Send>(
         &self,
         work: impl Fn(&Self) -> Vec<(usize, R)> + Sync,
@@ -50,11 +53,12 @@ impl<'a> Queue<'a> {
         let mut answers = Vec::new();
         loop {
             let count = self.len();
-            if count == 0 {
+            if count == 0 || self.stop.is_asked() {
                 return answers;
             }
             let threads = self.engine.threads().min(count.div_ceil(FEW));
-            let found = self.engine.map(&vec![(); threads], |()| work(self));
+            let jobs = vec![(); threads];
+            let found = self.engine.map_until(self.stop, &jobs, |()| work(self));
             answers.extend(found.into_iter().flatten());
         }
     }
@@ -87,7 +91,8 @@ impl<'a> Queue<'a> {
     fn refill(&self, running: Load, joining: &mut Vec<(usize, Cow<'a, Request>)>) {
         let most = self.options.sentences_in_batch();
         let full = running.sentences > most - most.div_ceil(REFILL);
-        if full || (running.sentences > 0 && self.engine.is_contended()) {
+        let others_wait = running.sentences > 0 && self.engine.is_contended();
+        if full || others_wait || self.stop.is_asked() {
             return;
         }
         let mut waiting = self.lock();
@@ -147,5 +152,9 @@ impl<'a, R, A: FnMut(usize, Vec<Hypothesis>) -> Option<R>> Feed for Worker<'_, '
     fn found(&mut self, number: usize, hypotheses: Vec<Hypothesis>) {
         let answer = (self.answer)(number, hypotheses);
         self.answers.extend(answer.map(|answer| (number, answer)));
+    }
+
+    fn is_abandoned(&self, _: usize) -> bool {
+        self.queue.stop.is_asked()
     }
 }

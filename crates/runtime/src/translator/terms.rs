@@ -72,6 +72,14 @@ pub(super) struct Speller {
 }
 
 impl Speller {
+    /// The same for a process in which nobody is at work on it.
+    pub fn after_fork(&self) -> Self {
+        let known = self.continues.get().cloned();
+        Self {
+            continues: Arc::new(known.map_or_else(OnceLock::new, OnceLock::from)),
+        }
+    }
+
     /// The phrases as terms of a search; those that the vocabulary cannot spell, or only in very many tokens, are not
     /// among them.
     pub fn terms(&self, phrases: &[Phrase], forbidden: &[u32], tokenizer: &Tokenizer) -> Terms {

@@ -1,6 +1,10 @@
 //! Which format a file has: said by its name, or by what it begins with.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
+
+use crate::error::{Result, TextError};
 
 /// A format of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -113,6 +117,22 @@ impl Format {
         }
     }
 
+    /// The format that the name of a file says, or its beginning.
+    pub fn of_file(path: &Path) -> Result<Option<Self>> {
+        let named = Self::of_name(path);
+        // A pipe could not be read again.
+        if named.is_some() || !path.is_file() {
+            return Ok(named);
+        }
+        let mut head = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head));
+        read.map_err(|source| TextError::Open {
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(Self::of_content(&head))
+    }
+
     /// Whether its files are zip archives, which nobody wants to see on a terminal.
     pub fn is_archive(self) -> bool {
         matches!(self, Self::Docx | Self::Odt)
@@ -134,7 +154,7 @@ fn starts(text: &str, with: &str) -> bool {
 pub(crate) const ZIP: &[u8] = b"PK\x03\x04";
 
 /// So many bytes of a file are enough for [`Format::of_content`].
-pub const HEAD: usize = 4096;
+const HEAD: usize = 4096;
 
 #[cfg(test)]
 mod tests {

@@ -28,7 +28,7 @@ mod yaml;
 
 use std::path::Path;
 
-pub use format::{Format, HEAD};
+pub use format::Format;
 pub use skipped::{Reason, Skipped};
 
 use crate::error::{Result, TextError};

@@ -3,7 +3,8 @@
 //! [`CorpusText::read`] reads what the recipe names, leaves out what is held out ([`crate::data::held_out`]) and
 //! takes the text's fingerprint, [`CorpusText::train_tokenizers`] learns the vocabularies, [`CorpusText::encode`]
 //! turns every line into numbers and reports what was left out. [`crate::data::mixture`] says which lines an
-//! epoch sees how often. The pairs go to [`crate::data::batches`].
+//! epoch sees how often. The pairs go to [`crate::data::batches`]. Where the recipe names a prepared corpus, its
+//! training pairs are not read here but streamed ([`crate::data::prepared`]).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,10 +15,12 @@ use attentive_text::parallel::ParallelCorpus;
 use attentive_text::special::{UNK, source_ids, target_ids};
 use attentive_text::tokenizer::Tokenizer;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::data::fingerprint::CorpusFingerprint;
 use crate::data::held_out::HeldOut;
 use crate::data::mixture::{Mixture, Visit};
+use crate::data::prepared::Prepared;
 use crate::data::synthetic;
 use crate::error::{Result, TrainError};
 use crate::recipe::Recipe;
@@ -32,10 +35,12 @@ pub struct Pair {
 }
 
 /// Everything that the recipe's `[data]` names, as text.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct CorpusText {
-    /// Training lines.
+    /// Training lines; none where they were prepared.
     pub train: ParallelCorpus,
+    /// Training pairs that were prepared.
+    prepared: Option<Arc<Prepared>>,
     /// How often an epoch goes through them.
     mixture: Mixture,
     /// Training pairs that were left out because a side is held out.
@@ -53,8 +58,10 @@ pub struct CorpusText {
 /// The sentence pairs of a run as numbers.
 #[derive(Debug, Clone)]
 pub struct Corpus {
-    /// Training pairs as they stand in the files; see [`Corpus::of_epoch`].
+    /// Training pairs as they stand in the files; see [`Corpus::of_epoch`]. None where they were prepared.
     pub train: Arc<Vec<Pair>>,
+    /// Training pairs that were prepared.
+    pub prepared: Option<Arc<Prepared>>,
     /// Training lines, if every epoch sees others, or other forms of them.
     train_text: Option<(ParallelCorpus, Mixture)>,
     /// Validation pairs.
@@ -72,7 +79,7 @@ pub struct Corpus {
 }
 
 /// What became of the lines of a corpus.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// Pairs read.
     pub read: usize,
@@ -98,15 +105,7 @@ impl CorpusText {
     /// Reads every file of the recipe, or makes up its synthetic task.
     pub fn read(recipe: &Recipe) -> Result<Self> {
         let data = &recipe.data;
-        let mut text = CorpusText {
-            train: ParallelCorpus::default(),
-            mixture: Mixture::default(),
-            held_out: 0,
-            val: ParallelCorpus::default(),
-            vocab_src: Vec::new(),
-            vocab_tgt: Vec::new(),
-            fingerprint: CorpusFingerprint::default(),
-        };
+        let mut text = CorpusText::default();
         if let Some(settings) = &data.synthetic {
             let task = synthetic::generate(settings);
             (text.train.src, text.train.tgt) = task.train.into_iter().unzip();
@@ -121,7 +120,28 @@ impl CorpusText {
                 .add("data.synthetic", "validation target", &text.val.tgt);
             return Ok(text);
         }
-        refuse_missing_files(recipe)?;
+        if data.prepared.is_empty() {
+            refuse_missing_files(recipe, |_| true)?;
+            text.read_training(recipe)?;
+        } else {
+            refuse_missing_files(recipe, |list| list.starts_with("val_"))?;
+            let prepared = Prepared::open(recipe)?;
+            text.fingerprint = prepared.manifest.preparation.corpus.clone();
+            text.prepared = Some(Arc::new(prepared));
+        }
+        let print = &mut text.fingerprint;
+        for (src, tgt) in data.val_src.iter().zip(&data.val_tgt) {
+            let paths = data.paths(&[src.clone(), tgt.clone()]);
+            let read = read_pair(&paths, [src, tgt], "validation", print)?;
+            append(&mut text.val, read);
+        }
+        text.read_vocabulary(recipe)?;
+        Ok(text)
+    }
+
+    /// Reads the training lines, without those that are held out.
+    fn read_training(&mut self, recipe: &Recipe) -> Result<()> {
+        let (text, data) = (self, &recipe.data);
         let print = &mut text.fingerprint;
         let mut held_out = HeldOut::default();
         for (file, path) in data.held_out.iter().zip(data.paths(&data.held_out)) {
@@ -138,13 +158,16 @@ impl CorpusText {
                 text.mixture.add(text.train.len(), weight);
             }
         }
-        for (src, tgt) in data.val_src.iter().zip(&data.val_tgt) {
-            let paths = data.paths(&[src.clone(), tgt.clone()]);
-            append(
-                &mut text.val,
-                read_pair(&paths, [src, tgt], "validation", print)?,
-            );
+        Ok(())
+    }
+
+    /// Reads the lines that only the vocabulary is counted over, unless it is known already.
+    fn read_vocabulary(&mut self, recipe: &Recipe) -> Result<()> {
+        if self.prepared.is_some() {
+            return Ok(());
         }
+        let (text, data) = (self, &recipe.data);
+        let print = &mut text.fingerprint;
         let more = [
             (&data.vocab_src, &mut text.vocab_src, "vocabulary source"),
             (&data.vocab_tgt, &mut text.vocab_tgt, "vocabulary target"),
@@ -156,37 +179,30 @@ impl CorpusText {
                 lines.extend(read);
             }
         }
-        Ok(text)
+        Ok(())
     }
 
     /// Learns the recipe's vocabularies from the training lines, as often as the first epoch sees them, and the
-    /// extra vocabulary lines.
+    /// extra vocabulary lines; or takes those that were prepared.
     pub fn train_tokenizers(&self, recipe: &Recipe) -> Result<Tokenizers> {
-        let options = recipe.tokenizer.options();
+        if let Some(prepared) = &self.prepared {
+            return Ok(prepared.tokenizers.clone());
+        }
         let visits = self
             .mixture
             .visits(self.train.len(), recipe.training.seed, 0);
         let src = || seen(&self.train.src, &visits, &self.vocab_src);
         let tgt = || seen(&self.train.tgt, &visits, &self.vocab_tgt);
-        if recipe.tokenizer.shared {
-            let shared = Tokenizer::train(&options, &mut src().chain(tgt()))?;
-            return Ok(Tokenizers::shared(shared));
-        }
-        let src = Tokenizer::train(&options, &mut src())?;
-        let tgt = Tokenizer::train(&options, &mut tgt())?;
-        Ok(Tokenizers { src, tgt })
+        learn_tokenizers(recipe, src, tgt)
     }
 
     /// Turns every line into numbers; pairs with an empty or too long side are left out and counted.
     pub fn encode(self, recipe: &Recipe, tokenizers: &Tokenizers) -> Result<Corpus> {
         let longest = recipe.data.max_length;
-        let as_it_is =
-            |_, src: &str, tgt: &str| (tokenizers.src.encode(src), tokenizers.tgt.encode(tgt));
-        let once = |text: &ParallelCorpus| Mixture::default().visits(text.len(), 0, 0);
-        let (train, mut train_report) = encode(&self.train, &once(&self.train), longest, as_it_is);
+        let (train, mut train_report) = encode_lines(&self.train, longest, tokenizers);
         train_report.read += self.held_out;
         train_report.held_out = self.held_out;
-        let (val, val_report) = encode(&self.val, &once(&self.val), longest, as_it_is);
+        let (val, val_report) = encode_lines(&self.val, longest, tokenizers);
         let checks = [
             (&train, &train_report, "training"),
             (&val, &val_report, "validation"),
@@ -200,9 +216,14 @@ impl CorpusText {
                 });
             }
         }
+        if let Some(prepared) = &self.prepared {
+            prepared.refuse_other_vocabulary(tokenizers)?;
+            train_report = prepared.manifest.report.clone();
+        }
         let varies = !recipe.augmentation.is_off() || self.mixture != Mixture::default();
         Ok(Corpus {
             train: Arc::new(train),
+            prepared: self.prepared,
             train_text: varies.then_some((self.train, self.mixture)),
             val,
             val_src: self.val.src,
@@ -236,9 +257,32 @@ impl Corpus {
     }
 }
 
+impl Report {
+    /// Pairs kept.
+    pub fn kept(&self) -> usize {
+        self.read - self.held_out - self.empty - self.too_long
+    }
+
+    /// Adds what became of the lines after these.
+    pub fn add(&mut self, next: &Report) {
+        if let Some((line, tokens)) = next.first_too_long {
+            let before = self.read - self.held_out;
+            self.first_too_long.get_or_insert((before + line, tokens));
+        }
+        self.read += next.read;
+        self.held_out += next.held_out;
+        self.empty += next.empty;
+        self.too_long += next.too_long;
+        self.src_tokens += next.src_tokens;
+        self.tgt_tokens += next.tgt_tokens;
+        self.src_unknown += next.src_unknown;
+        self.tgt_unknown += next.tgt_unknown;
+    }
+}
+
 impl std::fmt::Display for Report {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        let kept = self.read - self.held_out - self.empty - self.too_long;
+        let kept = self.kept();
         let (src, tgt) = (self.src_tokens, self.tgt_tokens);
         write!(
             f,
@@ -270,12 +314,14 @@ impl std::fmt::Display for Report {
     }
 }
 
-/// Whether all files of the recipe are there: a user with a wrong `data.dir` should hear so once, not once per file.
-pub fn refuse_missing_files(recipe: &Recipe) -> Result<()> {
+/// Whether all files of these lists of the recipe are there: a user with a wrong `data.dir` should hear so once, not
+/// once per file.
+pub fn refuse_missing_files(recipe: &Recipe, wanted: impl Fn(&str) -> bool) -> Result<()> {
     let data = &recipe.data;
     let mut missing: Vec<PathBuf> = data
         .lists()
         .into_iter()
+        .filter(|(list, _)| wanted(list))
         .flat_map(|(_, files)| data.paths(files))
         .filter(|path| !path.exists())
         .collect();
@@ -314,6 +360,38 @@ fn seen<'a>(
 ) -> impl Iterator<Item = &'a str> {
     let visited = visits.iter().map(|visit| &lines[visit.line]);
     visited.chain(more).map(String::as_str)
+}
+
+/// Learns the recipe's vocabularies from lines of each side.
+pub fn learn_tokenizers<'a, S, T>(
+    recipe: &Recipe,
+    src: impl Fn() -> S,
+    tgt: impl Fn() -> T,
+) -> Result<Tokenizers>
+where
+    S: Iterator<Item = &'a str>,
+    T: Iterator<Item = &'a str>,
+{
+    let options = recipe.tokenizer.options();
+    if recipe.tokenizer.shared {
+        let shared = Tokenizer::train(&options, &mut src().chain(tgt()))?;
+        return Ok(Tokenizers::shared(shared));
+    }
+    let src = Tokenizer::train(&options, &mut src())?;
+    let tgt = Tokenizer::train(&options, &mut tgt())?;
+    Ok(Tokenizers { src, tgt })
+}
+
+/// Encodes every pair of lines once, as it is.
+pub fn encode_lines(
+    text: &ParallelCorpus,
+    longest: usize,
+    tokenizers: &Tokenizers,
+) -> (Vec<Pair>, Report) {
+    let once = Mixture::default().visits(text.len(), 0, 0);
+    encode(text, &once, longest, |_, src, tgt| {
+        (tokenizers.src.encode(src), tokenizers.tgt.encode(tgt))
+    })
 }
 
 /// Encodes the pair of lines of every visit with `tokens`.

@@ -22,19 +22,42 @@ struct FilePrint {
     blake3: String,
 }
 
+/// The fingerprint of lines that come one at a time.
+#[derive(Debug, Clone, Default)]
+pub struct LinesPrint {
+    hasher: blake3::Hasher,
+    lines: usize,
+}
+
+impl LinesPrint {
+    /// The next line.
+    pub fn add(&mut self, line: &str) {
+        self.hasher.update(line.as_bytes());
+        self.hasher.update(b"\n");
+        self.lines += 1;
+    }
+
+    /// How many lines there were.
+    pub fn lines(&self) -> usize {
+        self.lines
+    }
+}
+
 impl CorpusFingerprint {
     /// Adds the lines of one file.
     pub fn add(&mut self, file: &str, role: &str, lines: &[String]) {
-        let mut hasher = blake3::Hasher::new();
-        for line in lines {
-            hasher.update(line.as_bytes());
-            hasher.update(b"\n");
-        }
+        let mut print = LinesPrint::default();
+        lines.iter().for_each(|line| print.add(line));
+        self.add_print(file, role, print);
+    }
+
+    /// Adds a file whose lines were read before.
+    pub fn add_print(&mut self, file: &str, role: &str, print: LinesPrint) {
         self.files.push(FilePrint {
             file: file.to_owned(),
             role: role.to_owned(),
-            lines: lines.len(),
-            blake3: hasher.finalize().to_hex().to_string(),
+            lines: print.lines,
+            blake3: print.hasher.finalize().to_hex().to_string(),
         });
     }
 

@@ -18,17 +18,19 @@ impl HeldOut {
         lines.iter().for_each(|line| self.sentences.add(line));
     }
 
+    /// Whether a side of a pair is held out.
+    pub fn holds(&self, src: &str, tgt: &str) -> bool {
+        !self.sentences.is_empty() && (self.sentences.holds(src) || self.sentences.holds(tgt))
+    }
+
     /// Removes the pairs of which a side is held out; returns how many they were.
     pub fn remove_from(&self, corpus: &mut ParallelCorpus) -> usize {
         if self.sentences.is_empty() {
             return 0;
         }
         let before = corpus.len();
-        let holds = |line: &str| self.sentences.holds(line);
         let pairs = corpus.src.drain(..).zip(corpus.tgt.drain(..));
-        let (src, tgt) = pairs
-            .filter(|(src, tgt)| !holds(src) && !holds(tgt))
-            .unzip();
+        let (src, tgt) = pairs.filter(|(src, tgt)| !self.holds(src, tgt)).unzip();
         (corpus.src, corpus.tgt) = (src, tgt);
         before - corpus.len()
     }

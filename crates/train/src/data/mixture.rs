@@ -44,15 +44,20 @@ impl Mixture {
         let mut line = 0;
         for &(end, weight) in parts {
             for line in line..end {
-                let whole = weight.floor();
-                let mut random = SplitMix64::new(&[seed, epoch, line as u64, DRAW]);
-                let count = whole as u64 + u64::from(random.chance(weight - whole));
+                let count = visits_of(line, weight, seed, epoch);
                 visits.extend((0..count).map(|earlier| Visit { line, earlier }));
             }
             line = end;
         }
         visits
     }
+}
+
+/// How often an epoch visits a line of a file with this weight.
+pub fn visits_of(line: usize, weight: f64, seed: u64, epoch: u64) -> u64 {
+    let whole = weight.floor();
+    let mut random = SplitMix64::new(&[seed, epoch, line as u64, DRAW]);
+    whole as u64 + u64::from(random.chance(weight - whole))
 }
 
 impl Visit {

@@ -2,8 +2,9 @@
 //!
 //! [`corpus`] reads and encodes sentence pairs ([`synthetic`] makes them up, [`fingerprint`] tells one
 //! corpus from another, [`held_out`] keeps test sets out, [`mixture`] draws lines by the weights of their files,
-//! [`augmentation`] gives lines other forms); [`batches`] puts pairs of similar length together, shuffled by
-//! [`random`]. [`text`] reads running text, for language models.
+//! [`augmentation`] gives lines other forms); [`prepared`] streams what is too large for memory from files;
+//! [`batches`] puts pairs of similar length together, shuffled by [`random`]. [`text`] reads running text, for
+//! language models.
 
 pub mod augmentation;
 pub mod batches;
@@ -11,6 +12,7 @@ pub mod corpus;
 pub mod fingerprint;
 pub mod held_out;
 pub mod mixture;
+pub mod prepared;
 pub mod random;
 pub mod synthetic;
 pub mod text;

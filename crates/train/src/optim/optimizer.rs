@@ -1,4 +1,4 @@
-//! Adam, AdamW and Muon over named parameters, with gradient clipping by the global norm.
+//! SGD, RMSprop, Adagrad, Adam, AdamW and Muon over named parameters, with gradient clipping by the global norm.
 //!
 //! Our own instead of burn-optim's: its clipping works per tensor, its state is filed under random ids
 //! that change with every start, and ours must continue bit by bit from a checkpoint.
@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use attentive_model::tensors::{Role, TensorSpec};
 use attentive_nn::{
-    ops::{AdamStep, Precision, adam_update, blend, orthogonalize, sum_of_squares},
+    ops::{
+        AdamStep, Precision, adam_update, blend, by_root_of_squares, orthogonalize, sum_of_squares,
+    },
     parameters,
 };
 use burn::{module::Module, tensor::Tensor};
@@ -71,44 +73,121 @@ impl Optimizer {
         &self.moments
     }
 
+    /// Adds moments, of parameters that it has none of.
+    pub fn add_moments(&mut self, mut moments: BTreeMap<String, Tensor<1>>) {
+        self.moments.append(&mut moments);
+    }
+
+    /// Forgets the moments of all other parameters.
+    pub fn retain_moments(&mut self, keep: impl Fn(&str) -> bool) {
+        self.moments.retain(|name, _| {
+            let parameter = name.split_once('.').map_or("", |(_, parameter)| parameter);
+            keep(parameter)
+        });
+    }
+
     /// The model after one step.
     pub fn step<M: Module>(&mut self, model: M, mut gradients: Gradients, step: &Step) -> M {
+        parameters::replace(model, |name, values| match gradients.remove(name) {
+            Some(gradient) => self.update(name, values, gradient, step),
+            None => values,
+        })
+    }
+
+    /// The new values of one parameter.
+    fn update(
+        &mut self,
+        name: &str,
+        values: Tensor<1>,
+        gradient: Tensor<1>,
+        step: &Step,
+    ) -> Tensor<1> {
+        use OptimizerKind as Kind;
+        let rule = self.adam_step(step);
+        match (self.settings.kind, self.matrices.get(name).copied()) {
+            (Kind::Sgd | Kind::Rmsprop | Kind::Adagrad, _) => {
+                self.descend(name, values, gradient, step)
+            }
+            (_, Some(shape)) => {
+                let first = self.take("first", name, &values);
+                let (values, first) =
+                    muon_update(values, gradient, first, shape, &rule, step.precision);
+                self.keep("first", name, first);
+                values
+            }
+            (_, None) => {
+                let [first, second] =
+                    ["first", "second"].map(|kind| self.take(kind, name, &values));
+                let [values, first, second] = adam_update(values, gradient, first, second, &rule);
+                self.keep("first", name, first);
+                self.keep("second", name, second);
+                values
+            }
+        }
+    }
+
+    /// One step along the gradient (SGD), divided by the root of its mean squares (RMSprop) or of the sum of all of
+    /// them (Adagrad), with momentum. Weight decay is part of the gradient, as in PyTorch.
+    fn descend(
+        &mut self,
+        name: &str,
+        values: Tensor<1>,
+        gradient: Tensor<1>,
+        step: &Step,
+    ) -> Tensor<1> {
+        let Settings {
+            kind,
+            beta2,
+            epsilon,
+            momentum,
+            weight_decay,
+            ..
+        } = self.settings;
+        let gradient = blend(gradient, step.gradient_scale, values.clone(), weight_decay);
+        let blending = match kind {
+            OptimizerKind::Rmsprop => Some([beta2, 1.0 - beta2]),
+            OptimizerKind::Adagrad => Some([1.0, 1.0]),
+            _ => None,
+        };
+        let mut direction = gradient;
+        if let Some(blending) = blending {
+            let squares = self.take("second", name, &values);
+            let [scaled, squares] = by_root_of_squares(direction, squares, 1.0, blending, epsilon);
+            self.keep("second", name, squares);
+            direction = scaled;
+        }
+        if momentum > 0.0 && kind != OptimizerKind::Adagrad {
+            let first = self.take("first", name, &values);
+            direction = blend(first, momentum, direction, 1.0);
+            self.keep("first", name, direction.clone());
+        }
+        blend(values, 1.0, direction, -step.learning_rate)
+    }
+
+    fn adam_step(&self, step: &Step) -> AdamStep {
         let settings = &self.settings;
-        let rule = AdamStep {
+        AdamStep {
             learning_rate: step.learning_rate,
             beta1: settings.beta1,
             beta2: settings.beta2,
             epsilon: settings.epsilon,
             weight_decay: match settings.kind {
-                OptimizerKind::Adam => 0.0,
                 OptimizerKind::AdamW | OptimizerKind::Muon => settings.weight_decay,
+                _ => 0.0,
             },
             step: step.number,
             gradient_scale: step.gradient_scale,
-        };
-        parameters::replace(model, |name, values| {
-            let Some(gradient) = gradients.remove(name) else {
-                return values;
-            };
-            let first = self.take(&format!("first.{name}"), &values);
-            let (values, first) = match self.matrices.get(name).copied() {
-                Some(shape) => muon_update(values, gradient, first, shape, &rule, step.precision),
-                None => {
-                    let second = self.take(&format!("second.{name}"), &values);
-                    let [values, first, second] =
-                        adam_update(values, gradient, first, second, &rule);
-                    self.moments.insert(format!("second.{name}"), second);
-                    (values, first)
-                }
-            };
-            self.moments.insert(format!("first.{name}"), first);
-            values
-        })
+        }
     }
 
-    fn take(&mut self, moment: &str, like: &Tensor<1>) -> Tensor<1> {
-        let known = self.moments.remove(moment);
+    /// A moment of a parameter, `first` or `second`, which starts at zero.
+    fn take(&mut self, kind: &str, name: &str, like: &Tensor<1>) -> Tensor<1> {
+        let known = self.moments.remove(&format!("{kind}.{name}"));
         known.unwrap_or_else(|| like.zeros_like())
+    }
+
+    fn keep(&mut self, kind: &str, name: &str, moment: Tensor<1>) {
+        self.moments.insert(format!("{kind}.{name}"), moment);
     }
 }
 

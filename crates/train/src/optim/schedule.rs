@@ -35,12 +35,14 @@ impl Schedule {
 
     /// The last step that learns anything, if the curve comes down to nothing.
     pub fn last_step(&self) -> Option<usize> {
-        let ends = matches!(
-            self.settings.kind,
-            ScheduleKind::Cosine | ScheduleKind::Trapezoid
-        );
-        (ends && self.settings.min_learning_rate == 0.0)
-            .then(|| self.settings.total_steps.saturating_sub(1) / self.stride)
+        let last = self.settings.total_steps.saturating_sub(1) / self.stride;
+        match self.settings.kind {
+            ScheduleKind::Cosine | ScheduleKind::Trapezoid => {
+                (self.settings.min_learning_rate == 0.0).then_some(last)
+            }
+            ScheduleKind::OneCycle => Some(self.settings.total_steps / self.stride),
+            _ => None,
+        }
     }
 
     /// The rate of a step; the first step is 1, and 0 counts as 1.
@@ -58,21 +60,63 @@ impl Schedule {
                 let width = (self.d_model as f64).powf(-0.5);
                 factor * width * step.powf(-0.5).min(step * warmup.powf(-1.5))
             }
+            ScheduleKind::OneCycle => self.one_cycle(step),
             _ if step < warmup => peak * step / warmup,
             ScheduleKind::InverseSqrt => (peak * (warmup.max(1.0) / step).sqrt()).max(min),
             ScheduleKind::Cosine => {
                 let total = self.settings.total_steps as f64;
                 let progress = ((step - warmup) / (total - warmup)).min(1.0);
-                min + (peak - min) * 0.5 * (1.0 + (std::f64::consts::PI * progress).cos())
+                min + (peak - min) * half_cosine(progress)
             }
             ScheduleKind::Trapezoid => {
                 let left = (self.settings.total_steps as f64 - step).max(0.0);
                 let falling = (left / self.settings.decay as f64).min(1.0);
                 min + (peak - min) * falling
             }
+            ScheduleKind::CosineRestarts => {
+                let (within, length) = self.cycle(step - warmup.max(1.0));
+                min + (peak - min) * half_cosine(within / length)
+            }
+            ScheduleKind::Step => {
+                let falls = ((step - warmup.max(1.0)) / self.settings.decay as f64).floor();
+                (peak * self.settings.decay_factor.powf(falls)).max(min)
+            }
             ScheduleKind::Constant => peak,
         }
     }
+
+    /// How far a step is in its cycle, and how long that is; each is `cycle_factor` times as long as the one before.
+    fn cycle(&self, step: f64) -> (f64, f64) {
+        let (mut within, mut length) = (step, self.settings.cycle as f64);
+        while within >= length {
+            within -= length;
+            length *= self.settings.cycle_factor as f64;
+        }
+        (within, length)
+    }
+
+    /// Smith and Topin 2018, as PyTorch has it: up from a 25th in half a cosine, and down to a 10,000th of that.
+    fn one_cycle(&self, step: f64) -> f64 {
+        let ScheduleSection {
+            learning_rate: peak,
+            warmup,
+            total_steps,
+            ..
+        } = self.settings;
+        let first = peak / 25.0;
+        let (top, end) = (warmup as f64, total_steps as f64);
+        if step < top {
+            peak + (first - peak) * half_cosine((step - 1.0) / (top - 1.0))
+        } else {
+            let last = first / 1e4;
+            last + (peak - last) * half_cosine(((step - top) / (end - top)).min(1.0))
+        }
+    }
+}
+
+/// From 1 at 0 down to 0 at 1, flat at both ends.
+fn half_cosine(progress: f64) -> f64 {
+    0.5 * (1.0 + (std::f64::consts::PI * progress).cos())
 }
 
 #[cfg(test)]
@@ -198,6 +242,44 @@ mod tests {
             assert_eq!(down(1e-6).last_step(), None);
         }
         assert_eq!(schedule(ScheduleKind::Noam, |_| ()).last_step(), None);
+    }
+
+    /// `crates/nn/tests/fixtures/make_optimizers.py` wrote the references.
+    #[test]
+    fn restarts_steps_and_the_one_cycle_are_those_of_pytorch() {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../nn/tests/fixtures/optimizers.json"
+        );
+        let fixture = std::fs::read_to_string(path).expect("the fixture");
+        let fixture: serde_json::Value = serde_json::from_str(&fixture).expect("JSON");
+        let curve = |kind| {
+            schedule(kind, |s| {
+                (s.learning_rate, s.warmup, s.total_steps) = (0.1, 0, 30);
+                match kind {
+                    ScheduleKind::CosineRestarts => {
+                        (s.cycle, s.cycle_factor, s.min_learning_rate) = (4, 2, 0.01);
+                    }
+                    ScheduleKind::Step => (s.decay, s.decay_factor) = (5, 0.5),
+                    _ => s.warmup = 9,
+                }
+            })
+        };
+        for (name, kind) in [
+            ("cosine_restarts", ScheduleKind::CosineRestarts),
+            ("step", ScheduleKind::Step),
+            ("one_cycle", ScheduleKind::OneCycle),
+        ] {
+            let curve = curve(kind);
+            let expected = fixture["schedules"][name].as_array().expect("rates");
+            for (step, expected) in (1..).zip(expected) {
+                let (got, expected) = (curve.rate(step), expected.as_f64().expect("a rate"));
+                assert!(
+                    (got - expected).abs() < 1e-7,
+                    "{name} {step}: {got}, not {expected}"
+                );
+            }
+        }
     }
 
     #[test]

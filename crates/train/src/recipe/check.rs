@@ -34,6 +34,7 @@ pub(super) fn problems(recipe: &Recipe) -> Vec<String> {
         check_pairs(&recipe.data, &mut found);
     }
     found.at_least("data.max_length", recipe.data.max_length, 1);
+    check_prepared(recipe, &mut found);
     check_tokenizer(recipe, &mut found);
     check_augmentation(recipe, &mut found);
     check_model(recipe, &mut found);
@@ -118,6 +119,20 @@ fn check_lists(data: &Data, found: &mut Found) {
     }
 }
 
+fn check_prepared(recipe: &Recipe, found: &mut Found) {
+    if recipe.data.prepared.is_empty() {
+        return;
+    }
+    found.require(recipe.data.synthetic.is_none(), || {
+        "`data.prepared` is for files: remove it, or `data.synthetic`".to_owned()
+    });
+    found.require(recipe.augmentation.is_off(), || {
+        "[augmentation] gives lines other forms in every epoch, and `data.prepared` holds their tokens only: set its \
+         keys to 0, or train without `data.prepared`"
+            .to_owned()
+    });
+}
+
 fn check_synthetic(data: &Data, synthetic: &Synthetic, found: &mut Found) {
     found.require(data.weights.is_empty(), || {
         "`data.weights` are for files: remove them, or `data.synthetic`".to_owned()
@@ -193,15 +208,20 @@ fn check_model(recipe: &Recipe, found: &mut Found) {
     {
         found.0.extend(problems);
     }
-    let AnyConfig::Transformer(model) = &recipe.model.config else {
-        return;
+    let tying = match &recipe.model.config {
+        AnyConfig::Transformer(model) => model.tying,
+        AnyConfig::Recurrent(model) => model.tying,
+        AnyConfig::Gpt(_) => return,
     };
-    let longest = recipe.data.max_length;
-    found.require(model.tying != Tying::All || recipe.tokenizer.shared, || {
+    found.require(tying != Tying::All || recipe.tokenizer.shared, || {
         "`model.tying` (\"all\") needs one vocabulary: set `tokenizer.shared` = true, or tie only the \
          output"
             .to_owned()
     });
+    let AnyConfig::Transformer(model) = &recipe.model.config else {
+        return;
+    };
+    let longest = recipe.data.max_length;
     let limited = model.positions == PositionKind::Learned;
     found.require(!limited || longest < model.max_positions, || {
         format!(
@@ -253,11 +273,12 @@ fn check_optimizer(recipe: &Recipe, found: &mut Found) {
     found.share("optimizer.beta1", optimizer.beta1);
     found.share("optimizer.beta2", optimizer.beta2);
     found.positive("optimizer.epsilon", optimizer.epsilon);
+    found.share("optimizer.momentum", optimizer.momentum);
     found.not_negative("optimizer.weight_decay", optimizer.weight_decay);
     let ignored = optimizer.kind == OptimizerKind::Adam && optimizer.weight_decay > 0.0;
     found.require(!ignored, || {
         format!(
-            "`optimizer.weight_decay` ({}) needs `optimizer.kind` = \"adamw\" or \"muon\"",
+            "`optimizer.weight_decay` ({}) needs `optimizer.kind` = \"adamw\": \"adam\" ignores it",
             optimizer.weight_decay
         )
     });
@@ -271,14 +292,31 @@ fn check_schedule(schedule: &ScheduleSection, found: &mut Found) {
         }
         _ => found.positive("schedule.learning_rate", schedule.learning_rate),
     }
-    if schedule.kind == ScheduleKind::Cosine {
+    if matches!(schedule.kind, ScheduleKind::Cosine | ScheduleKind::OneCycle) {
+        let name = if schedule.kind == ScheduleKind::Cosine {
+            "cosine"
+        } else {
+            "one_cycle"
+        };
         found.require(schedule.total_steps > schedule.warmup, || {
             format!(
-                "`schedule.kind` (\"cosine\") needs `schedule.total_steps` ({}) to be more than \
+                "`schedule.kind` (\"{name}\") needs `schedule.total_steps` ({}) to be more than \
                  `schedule.warmup` ({}): it comes down between them",
                 schedule.total_steps, schedule.warmup
             )
         });
+    }
+    match schedule.kind {
+        ScheduleKind::OneCycle => found.at_least("schedule.warmup", schedule.warmup, 2),
+        ScheduleKind::CosineRestarts => {
+            found.at_least("schedule.cycle", schedule.cycle, 1);
+            found.at_least("schedule.cycle_factor", schedule.cycle_factor, 1);
+        }
+        ScheduleKind::Step => {
+            found.at_least("schedule.decay", schedule.decay, 1);
+            found.positive("schedule.decay_factor", schedule.decay_factor);
+        }
+        _ => {}
     }
     if schedule.kind == ScheduleKind::Trapezoid {
         found.at_least("schedule.decay", schedule.decay, 1);
@@ -293,7 +331,11 @@ fn check_schedule(schedule: &ScheduleSection, found: &mut Found) {
     }
     if matches!(
         schedule.kind,
-        ScheduleKind::Cosine | ScheduleKind::Trapezoid | ScheduleKind::InverseSqrt
+        ScheduleKind::Cosine
+            | ScheduleKind::CosineRestarts
+            | ScheduleKind::Trapezoid
+            | ScheduleKind::Step
+            | ScheduleKind::InverseSqrt
     ) {
         found.not_negative("schedule.min_learning_rate", schedule.min_learning_rate);
         found.require(schedule.min_learning_rate <= schedule.learning_rate, || {

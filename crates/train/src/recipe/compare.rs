@@ -8,7 +8,7 @@ use toml::{Table, Value};
 use super::Recipe;
 
 /// The keys that may differ when a run is continued; one that ends in a dot stands for its section.
-pub const FREE_ON_RESUME: [&str; 10] = [
+pub const FREE_ON_RESUME: [&str; 13] = [
     // When to stop.
     "training.epochs",
     "training.max_steps",
@@ -20,8 +20,12 @@ pub const FREE_ON_RESUME: [&str; 10] = [
     "checkpoints.",
     // The files may move: the corpus fingerprint says whether they are still the same.
     "data.dir",
+    "data.prepared",
     // What it comes to on this machine is compared.
     "training.precision",
+    // Where the state is kept, and when gradients travel, changes nothing in them.
+    "distributed.shard_optimizer",
+    "distributed.overlap",
     // Only a name for values that are compared one by one.
     "model.preset",
 ];

@@ -9,15 +9,16 @@ use attentive_text::tokenizer::TokenizerOptions;
 
 use super::Model;
 use super::sections::{
-    BestBy, Checkpoints, Data, LossKind, Optimizer, OptimizerKind, PrecisionChoice, ScheduleKind,
-    ScheduleSection, ScheduleUnit, Synthetic, SyntheticTask, TokenizerSection, Training,
-    Validation,
+    BestBy, Checkpoints, Data, Distributed, LossKind, Optimizer, OptimizerKind, PrecisionChoice,
+    Reduction, ScheduleKind, ScheduleSection, ScheduleUnit, Synthetic, SyntheticTask,
+    TokenizerSection, Training, Validation, Wire,
 };
 
 impl Default for Data {
     fn default() -> Self {
         Data {
             dir: String::new(),
+            prepared: String::new(),
             src: Vec::new(),
             tgt: Vec::new(),
             weights: Vec::new(),
@@ -100,6 +101,7 @@ impl Default for Optimizer {
             beta1: 0.9,
             beta2: 0.98,
             epsilon: 1e-9,
+            momentum: 0.9,
             weight_decay: 0.0,
         }
     }
@@ -115,6 +117,9 @@ impl Default for ScheduleSection {
             warmup: 4000,
             total_steps: 0,
             decay: 0,
+            decay_factor: 0.1,
+            cycle: 0,
+            cycle_factor: 1,
             min_learning_rate: 0.0,
         }
     }
@@ -131,6 +136,17 @@ impl Default for Validation {
             samples: 3,
             patience: 0,
             best_by: BestBy::Bleu,
+        }
+    }
+}
+
+impl Default for Distributed {
+    fn default() -> Self {
+        Distributed {
+            reduction: Reduction::Fast,
+            wire: Wire::F32,
+            shard_optimizer: false,
+            overlap: true,
         }
     }
 }

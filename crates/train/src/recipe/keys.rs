@@ -9,7 +9,7 @@ use toml::{Table, Value};
 use super::{Model, Recipe, Synthetic};
 
 /// Families that learn from sentence pairs.
-pub(super) const TRANSLATION: &[Family] = &[Family::Transformer];
+pub(super) const TRANSLATION: &[Family] = &[Family::Transformer, Family::Recurrent];
 
 /// Families that learn from running text.
 pub(super) const LANGUAGE_MODELS: &[Family] = &[Family::Gpt];
@@ -25,6 +25,7 @@ const ONLY: &[(&str, &[Family])] = &[
     ("data.vocab_src", TRANSLATION),
     ("data.vocab_tgt", TRANSLATION),
     ("data.max_length", TRANSLATION),
+    ("data.prepared", TRANSLATION),
     ("data.synthetic", TRANSLATION),
     ("data.text", LANGUAGE_MODELS),
     ("data.val_text", LANGUAGE_MODELS),

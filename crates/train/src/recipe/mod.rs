@@ -23,9 +23,9 @@ pub use compare::FREE_ON_RESUME;
 pub use error::{Place, Problem, RecipeError};
 pub use model::Model;
 pub use sections::{
-    Augmentation, BestBy, Checkpoints, Data, LossKind, Optimizer, OptimizerKind, PrecisionChoice,
-    ScheduleKind, ScheduleSection, ScheduleUnit, Synthetic, SyntheticTask, TokenizerSection,
-    Training, Validation,
+    Augmentation, BestBy, Checkpoints, Data, Distributed, LossKind, Optimizer, OptimizerKind,
+    PrecisionChoice, Reduction, ScheduleKind, ScheduleSection, ScheduleUnit, Sharding, Synthetic,
+    SyntheticTask, TokenizerSection, Training, Validation, Wire,
 };
 pub use written::Written;
 
@@ -54,6 +54,8 @@ pub struct Recipe {
     pub validation: Validation,
     /// What is kept of the run.
     pub checkpoints: Checkpoints,
+    /// How several processes share the work.
+    pub distributed: Distributed,
 }
 
 impl Recipe {

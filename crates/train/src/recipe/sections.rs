@@ -16,6 +16,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub struct Data {
     /// Folder in front of every relative path below.
     pub dir: String,
+    /// Folder of the prepared corpus, for text that is larger than memory: `attentive prepare` writes it, and training
+    /// streams from it in place of `src` and `tgt`; empty for none.
+    pub prepared: String,
     /// Source sides for training, one sentence a line; file `i` pairs with file `i` of `tgt`.
     #[serde(deserialize_with = "one_or_many")]
     pub src: Vec<String>,
@@ -170,7 +173,7 @@ pub enum PrecisionChoice {
     Auto,
     /// Everywhere.
     F32,
-    /// Faster, on CPUs with bf16 products (AVX512-BF16) alone.
+    /// Faster: on CPUs with bf16 products (AVX512-BF16), and mixed precision on GPUs that compute in bf16.
     Bf16,
 }
 
@@ -184,19 +187,22 @@ pub enum LossKind {
     CrossEntropy,
 }
 
-/// `[optimizer]`: Adam and its numbers (§5.3).
+/// `[optimizer]`: which one, and its numbers (§5.3).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Optimizer {
-    /// Adam, or AdamW if the weights are to decay.
+    /// How gradients become steps.
     pub kind: OptimizerKind,
-    /// Decay of the mean of the gradients.
+    /// Decay of the mean of the gradients (`adam`, `adamw`, `muon`).
     pub beta1: f64,
-    /// Decay of the mean of their squares.
+    /// Decay of the mean of their squares (those, and `rmsprop`).
     pub beta2: f64,
     /// Keeps the division from blowing up.
     pub epsilon: f64,
-    /// Share of every weight taken away per step and unit of learning rate (`adamw`).
+    /// Share of the earlier steps that goes into the next one (`sgd`, `rmsprop`); 0 for none.
+    pub momentum: f64,
+    /// Share of every weight taken away per step and unit of learning rate (`adamw`, `muon`), or added to its gradient
+    /// (`sgd`, `rmsprop`, `adagrad`).
     pub weight_decay: f64,
 }
 
@@ -204,6 +210,12 @@ pub struct Optimizer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OptimizerKind {
+    /// Stochastic gradient descent with momentum (Polyak 1964).
+    Sgd,
+    /// Steps divided by the root of the mean squares of the gradient (Tieleman, Hinton 2012).
+    Rmsprop,
+    /// Steps divided by the root of the sum of all squares of the gradient (Duchi et al. 2011).
+    Adagrad,
     /// Adam (Kingma, Ba 2015).
     Adam,
     /// Adam with decoupled weight decay (Loshchilov, Hutter 2019).
@@ -228,11 +240,17 @@ pub struct ScheduleSection {
     pub learning_rate: f64,
     /// Steps in which the rate grows from nothing to its highest; 0 for none (not with `noam`).
     pub warmup: usize,
-    /// Step at which `cosine` and `trapezoid` have come down to `min_learning_rate`.
+    /// Step at which `cosine` and `trapezoid` have come down to `min_learning_rate`, and `one_cycle` to nearly nothing.
     pub total_steps: usize,
-    /// Steps in which `trapezoid` comes down.
+    /// Steps in which `trapezoid` comes down, and after which `step` falls each time.
     pub decay: usize,
-    /// `cosine`, `trapezoid` and `inverse_sqrt` do not fall below this after the warm-up.
+    /// What `step` multiplies the rate by each time.
+    pub decay_factor: f64,
+    /// Steps of the first cycle of `cosine_restarts`.
+    pub cycle: usize,
+    /// How many times as long as the one before each further cycle is.
+    pub cycle_factor: usize,
+    /// `cosine`, `cosine_restarts`, `trapezoid`, `step` and `inverse_sqrt` do not fall below this after the warm-up.
     pub min_learning_rate: f64,
 }
 
@@ -259,6 +277,14 @@ pub enum ScheduleKind {
     /// Warm-up, then `learning_rate`, and for the last `decay` steps straight down to
     /// `min_learning_rate` at `total_steps`.
     Trapezoid,
+    /// Warm-up, then half a cosine down to `min_learning_rate` in `cycle` steps, and again from the top (Loshchilov,
+    /// Hutter 2017).
+    CosineRestarts,
+    /// Warm-up, then `learning_rate`, which falls to `decay_factor` of itself after every `decay` steps.
+    Step,
+    /// Half a cosine up from a 25th to `learning_rate` in `warmup` steps, and down to nearly nothing at `total_steps`
+    /// (Smith, Topin 2018).
+    OneCycle,
     /// Warm-up, then always `learning_rate`.
     Constant,
 }
@@ -307,6 +333,63 @@ pub struct Checkpoints {
     pub keep_last: usize,
     /// Checkpoint averaging: at the end, the mean of the weights of the last so many epochs; 0 for none.
     pub average_last: usize,
+}
+
+/// `[distributed]`: how processes that train together (`mpirun`) share the work; one process alone ignores it, but
+/// for `wire`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Distributed {
+    /// In which order gradients are added.
+    pub reduction: Reduction,
+    /// The numbers that gradients travel as.
+    pub wire: Wire,
+    /// ZeRO-1: the optimizer's state of each parameter is kept by one process only.
+    pub shard_optimizer: bool,
+    /// Gradients travel while the rest of the backward pass is computed, and not after it.
+    pub overlap: bool,
+}
+
+/// In which order the gradients of a step's batches are added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reduction {
+    /// Each process adds up its own batches, and the sums are added in the order of the processes: reproducible with
+    /// a given number of processes.
+    Fast,
+    /// In the order of the batches: the same bits with any number of processes, for more traffic if a process has
+    /// several batches of a step.
+    Exact,
+}
+
+/// The numbers that gradients travel as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wire {
+    /// As they are.
+    F32,
+    /// Rounded to half as many bytes; sums are still made in f32. One process rounds as several do.
+    Bf16,
+}
+
+/// Whether the optimizer's state is divided among the processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharding {
+    /// Every process has all of it.
+    None,
+    /// Each process has that of some parameters (ZeRO-1).
+    Optimizer,
+}
+
+impl Distributed {
+    /// What `shard_optimizer` says.
+    pub fn sharding(&self) -> Sharding {
+        if self.shard_optimizer {
+            Sharding::Optimizer
+        } else {
+            Sharding::None
+        }
+    }
 }
 
 impl Data {

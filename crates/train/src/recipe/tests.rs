@@ -376,6 +376,19 @@ fn settings_that_contradict_each_other_are_refused() {
         ),
         ("[schedule]\nwarmup = 0", "`schedule.warmup` (0)"),
         (
+            "[schedule]\nkind = \"cosine_restarts\"",
+            "`schedule.cycle` (0)",
+        ),
+        ("[schedule]\nkind = \"step\"", "`schedule.decay` (0)"),
+        (
+            "[schedule]\nkind = \"one_cycle\"\nwarmup = 9",
+            "`schedule.total_steps` (0)",
+        ),
+        (
+            "[optimizer]\nkind = \"sgd\"\nmomentum = 1.0",
+            "`optimizer.momentum` (1)",
+        ),
+        (
             "[schedule]\nkind = \"trapezoid\"\ndecay = 10\nwarmup = 5\ntotal_steps = 14",
             "`schedule.total_steps` (14) must hold",
         ),

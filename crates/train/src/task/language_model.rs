@@ -27,6 +27,8 @@ use crate::{
         random::SplitMix64,
         text::{RunningText, token_stream},
     },
+    distributed::Communicator,
+    evaluation::share,
     events::{Event, Observer, Sample},
 };
 
@@ -118,7 +120,7 @@ impl Task for LanguageModel {
         self.config.tensors()
     }
 
-    fn epoch(&self, epoch: u64) -> Epoch<Self::Examples> {
+    fn epoch(&self, epoch: u64) -> Result<Epoch<Self::Examples>> {
         let training = &self.recipe.training;
         let mut random = SplitMix64::new(&[training.seed, epoch]);
         let context = self.config.context;
@@ -128,19 +130,17 @@ impl Task for LanguageModel {
         let mut starts: Vec<usize> = (shift..=spare).step_by(context).collect();
         random.shuffle(&mut starts);
         let indices: Vec<usize> = (0..starts.len()).collect();
-        Epoch {
+        let batches = indices.chunks(training.batch_size).map(<[usize]>::to_vec);
+        Ok(Epoch {
             examples: Arc::new(starts),
-            plan: indices
-                .chunks(training.batch_size)
-                .map(<[usize]>::to_vec)
-                .collect(),
+            plan: Box::new(batches.collect::<Vec<_>>()),
             padding: 0.0,
-        }
+        })
     }
 
-    fn batch(&self, starts: &Self::Examples, indices: &[usize]) -> Windows {
+    fn batch(&self, starts: &Self::Examples, indices: &[usize]) -> Result<Windows> {
         let starts = indices.iter().map(|index| starts[*index]);
-        Windows::collect(&self.train, starts, self.config.context)
+        Ok(Windows::collect(&self.train, starts, self.config.context))
     }
 
     fn targets(batch: &Windows) -> usize {
@@ -155,8 +155,8 @@ impl Task for LanguageModel {
         self.val.len() > 1
     }
 
-    fn validate(&self, model: &Gpt) -> Result<Scores> {
-        let loss = cross_entropy_per_token(model, &self.val);
+    fn validate(&self, model: &Gpt, processes: &dyn Communicator) -> Result<Scores> {
+        let loss = cross_entropy_per_token(model, &self.val, processes);
         Ok(Scores {
             loss,
             metrics: vec![("perplexity", loss.exp())],
@@ -263,7 +263,7 @@ impl Windows {
 const BATCH_TOKENS: usize = 4096;
 
 /// The mean cross-entropy of every token of a text but the first, each seen after at most a context of others.
-pub fn cross_entropy_per_token(model: &Gpt, tokens: &[u32]) -> f64 {
+pub fn cross_entropy_per_token(model: &Gpt, tokens: &[u32], processes: &dyn Communicator) -> f64 {
     let context = model.context();
     let predicted = tokens.len() - 1;
     let whole: Vec<usize> = (0..predicted / context).map(|i| i * context).collect();
@@ -278,7 +278,11 @@ pub fn cross_entropy_per_token(model: &Gpt, tokens: &[u32]) -> f64 {
     }
     let sum = |batch: &Windows| {
         let loss = batch.cross_entropy(model, &mut Pass::evaluation());
-        f64::from(loss.into_scalar::<f32>())
+        // Bits, because JSON has no word for what is not a number.
+        loss.into_scalar::<f32>().to_bits()
     };
-    batches.iter().map(sum).sum::<f64>() / predicted as f64
+    let sums = share(&batches, processes, sum).into_iter();
+    sums.map(|bits| f64::from(f32::from_bits(bits)))
+        .sum::<f64>()
+        / predicted as f64
 }

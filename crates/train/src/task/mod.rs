@@ -31,6 +31,7 @@ use burn::{
 use crate::{
     Recipe, Result, TrainError,
     data::fingerprint::CorpusFingerprint,
+    distributed::Communicator,
     events::{Observer, Sample},
 };
 
@@ -78,10 +79,10 @@ pub trait Task: Sized {
     fn tensors(&self) -> Vec<TensorSpec>;
 
     /// The examples of an epoch, counted from 0, and its batches: a pure function of recipe and epoch.
-    fn epoch(&self, epoch: u64) -> Epoch<Self::Examples>;
+    fn epoch(&self, epoch: u64) -> Result<Epoch<Self::Examples>>;
 
     /// The batch of these examples.
-    fn batch(&self, examples: &Self::Examples, indices: &[usize]) -> Self::Batch;
+    fn batch(&self, examples: &Self::Examples, indices: &[usize]) -> Result<Self::Batch>;
 
     /// How many predictions the loss sums over, such as target tokens: gradients are divided by it.
     fn targets(batch: &Self::Batch) -> usize;
@@ -98,8 +99,9 @@ pub trait Task: Sized {
     /// Whether there is data to validate on.
     fn validates(&self) -> bool;
 
-    /// How good the model is on the validation data.
-    fn validate(&self, model: &Self::Model) -> Result<Scores>;
+    /// How good the model is on the validation data. Each process looks at its share, and all get the same scores:
+    /// those of one that looks at everything.
+    fn validate(&self, model: &Self::Model, processes: &dyn Communicator) -> Result<Scores>;
 
     /// Reads the model of a model directory.
     fn load_model(&self, dir: &Path, device: &Device) -> Result<Self::Model>;
@@ -109,14 +111,33 @@ pub trait Task: Sized {
 }
 
 /// The training examples of an epoch and their batches.
-#[derive(Debug, Clone)]
 pub struct Epoch<E> {
     /// All examples.
     pub examples: E,
     /// Which of them stand together in each batch, in the order of training.
-    pub plan: Vec<Vec<usize>>,
+    pub plan: Box<dyn Plan>,
     /// Share of the positions fed to the model that is padding.
     pub padding: f64,
+}
+
+/// Which examples stand together in each batch of an epoch, in the order of training: a list in memory, or one
+/// that is made part by part where that would not fit ([`crate::data::prepared`]).
+pub trait Plan {
+    /// How many batches there are.
+    fn batches(&self) -> usize;
+
+    /// The examples of a batch.
+    fn batch(&self, index: usize) -> Result<Vec<usize>>;
+}
+
+impl Plan for Vec<Vec<usize>> {
+    fn batches(&self) -> usize {
+        self.len()
+    }
+
+    fn batch(&self, index: usize) -> Result<Vec<usize>> {
+        Ok(self[index].clone())
+    }
 }
 
 /// How good a model is on the validation data.

@@ -1,4 +1,4 @@
-//! Translation: sentence pairs, the encoder-decoder Transformer, label-smoothed loss, BLEU.
+//! Translation: sentence pairs, an encoder-decoder (the Transformer, or a recurrent one), label-smoothed loss, BLEU.
 //!
 //! Neighbors: [`crate::data`] makes the batches, `attentive_nn` computes, [`crate::evaluation`] scores, and
 //! [`crate::trainer`] loops.
@@ -6,12 +6,12 @@
 use std::{path::Path, sync::Arc};
 
 use attentive_model::{
-    config::{ModelConfig as _, TransformerConfig},
-    directory::{ModelDir, Tokenizers},
+    config::ModelConfig as _,
+    directory::{AnyModelDir, ModelDir, Tokenizers},
     tensors::TensorSpec,
 };
 use attentive_nn::{
-    models::transformer::Transformer,
+    models::{EncoderDecoder, transformer::Transformer},
     ops::{SmoothedLoss, kl_divergence, smoothed_loss},
     parameters,
     pass::Pass,
@@ -25,7 +25,9 @@ use crate::{
         batches::{Batch, Budget, padding_share, plan},
         corpus::{Corpus, CorpusText, Pair},
         fingerprint::CorpusFingerprint,
+        prepared::stream::{EpochOptions, StreamedEpoch},
     },
+    distributed::Communicator,
     evaluation,
     events::{Event, Observer},
     recipe::{BestBy, LossKind, Training},
@@ -33,17 +35,26 @@ use crate::{
 
 /// Translation from one language to another.
 #[derive(Debug)]
-pub struct Translation {
+pub struct Translation<N: EncoderDecoder = Transformer> {
     recipe: Recipe,
     corpus: Corpus,
     tokenizers: Tokenizers,
-    config: TransformerConfig,
+    config: N::Config,
 }
 
-impl Task for Translation {
-    type Model = Transformer;
+/// The sentence pairs of an epoch.
+#[derive(Debug)]
+pub enum Examples {
+    /// In memory.
+    Pairs(Arc<Vec<Pair>>),
+    /// In the files of a prepared corpus.
+    Streamed(Arc<StreamedEpoch>),
+}
+
+impl<N: EncoderDecoder> Task for Translation<N> {
+    type Model = N;
     type Data = CorpusText;
-    type Examples = Arc<Vec<Pair>>;
+    type Examples = Examples;
     type Batch = Batch;
 
     fn read(recipe: &Recipe) -> Result<CorpusText> {
@@ -59,8 +70,8 @@ impl Task for Translation {
         text: CorpusText,
         device: &Device,
         observer: &mut dyn Observer,
-    ) -> Result<(Self, Transformer)> {
-        let (tokenizers, config, model) = first_model(recipe, &text, device, observer)?;
+    ) -> Result<(Self, N)> {
+        let (tokenizers, config, model) = first_model::<N>(recipe, &text, device, observer)?;
         let task = Self::new(recipe, text, tokenizers, config, observer)?;
         Ok((task, model))
     }
@@ -72,7 +83,7 @@ impl Task for Translation {
         observer: &mut dyn Observer,
     ) -> Result<Self> {
         let tokenizers = Tokenizers::load(checkpoint)?;
-        let config = model_config(recipe, &tokenizers)?;
+        let config = model_config::<N>(recipe, &tokenizers)?;
         Self::new(recipe, text, tokenizers, config, observer)
     }
 
@@ -82,7 +93,7 @@ impl Task for Translation {
         if self.validates() {
             lines.push(("validation", corpus.val_report.to_string()));
         }
-        let (src, tgt) = (config.src_vocab, config.tgt_vocab);
+        let (src, tgt) = config.vocabularies().unwrap_or_default();
         lines.push((
             "vocabulary",
             format!("{src} source and {tgt} target tokens"),
@@ -91,38 +102,51 @@ impl Task for Translation {
     }
 
     fn d_model(&self) -> usize {
-        self.config.d_model
+        self.config.width()
     }
 
     fn tensors(&self) -> Vec<TensorSpec> {
         self.config.tensors()
     }
 
-    fn epoch(&self, epoch: u64) -> Epoch<Self::Examples> {
+    fn epoch(&self, epoch: u64) -> Result<Epoch<Examples>> {
         let training = &self.recipe.training;
-        let examples = self.corpus.of_epoch(&self.recipe, &self.tokenizers, epoch);
-        let plan = plan(
-            &examples,
-            Budget::of(training),
-            training.seed,
-            epoch as usize,
-        );
-        Epoch {
-            padding: padding_share(&examples, &plan),
-            examples,
-            plan,
+        let (budget, seed) = (Budget::of(training), training.seed);
+        if let Some(prepared) = &self.corpus.prepared {
+            let options = EpochOptions {
+                budget,
+                weights: self.recipe.data.weights.clone(),
+                seed,
+                epoch,
+            };
+            let streamed = Arc::new(StreamedEpoch::new(prepared.clone(), options)?);
+            return Ok(Epoch {
+                padding: streamed.padding()?,
+                examples: Examples::Streamed(streamed.clone()),
+                plan: Box::new(streamed),
+            });
         }
+        let pairs = self.corpus.of_epoch(&self.recipe, &self.tokenizers, epoch);
+        let plan = plan(&pairs, budget, seed, epoch as usize);
+        Ok(Epoch {
+            padding: padding_share(&pairs, &plan),
+            examples: Examples::Pairs(pairs),
+            plan: Box::new(plan),
+        })
     }
 
-    fn batch(&self, pairs: &Self::Examples, indices: &[usize]) -> Batch {
-        Batch::collect(pairs, indices)
+    fn batch(&self, examples: &Examples, indices: &[usize]) -> Result<Batch> {
+        Ok(match examples {
+            Examples::Pairs(pairs) => Batch::collect(pairs, indices),
+            Examples::Streamed(epoch) => epoch.collect(indices)?,
+        })
     }
 
     fn targets(batch: &Batch) -> usize {
         batch.tgt_tokens()
     }
 
-    fn loss(&self, model: &Transformer, batch: &Batch, epoch: u64, pass: &mut Pass) -> Tensor<1> {
+    fn loss(&self, model: &N, batch: &Batch, epoch: u64, pass: &mut Pass) -> Tensor<1> {
         let training = &self.recipe.training;
         let smoothing = smoothing(training);
         let loss = match r_drop(training, epoch) {
@@ -136,10 +160,10 @@ impl Task for Translation {
         !self.corpus.val.is_empty()
     }
 
-    fn validate(&self, model: &Transformer) -> Result<Scores> {
+    fn validate(&self, model: &N, processes: &dyn Communicator) -> Result<Scores> {
         let Self { recipe, corpus, .. } = self;
         let (loss, entropy, tokens) =
-            evaluation::sums(model, &corpus.val, smoothing(&recipe.training));
+            evaluation::sums(model, &corpus.val, smoothing(&recipe.training), processes);
         let tokens = tokens.max(1) as f64;
         let validation = &recipe.validation;
         let wanted = match (validation.bleu, validation.bleu_sentences) {
@@ -154,8 +178,8 @@ impl Task for Translation {
             &self.tokenizers,
             &corpus.val_src[..lines],
             &corpus.val_tgt[..lines],
-            validation.beam,
-            validation.samples,
+            validation,
+            processes,
         )?;
         let loss = loss / tokens;
         let mut metrics = vec![("perplexity", (entropy / tokens).exp())];
@@ -171,12 +195,12 @@ impl Task for Translation {
         })
     }
 
-    fn load_model(&self, dir: &Path, device: &Device) -> Result<Transformer> {
+    fn load_model(&self, dir: &Path, device: &Device) -> Result<N> {
         let file = ModelDir::weights_path(dir);
-        Ok(Transformer::load(&self.config, &file, device)?)
+        Ok(N::load(&self.config, &file, device)?)
     }
 
-    fn save_model(&self, dir: &Path, model: &Transformer) -> Result<()> {
+    fn save_model(&self, dir: &Path, model: &N) -> Result<()> {
         let tensors = parameters::export(model);
         let list = tensors
             .iter()
@@ -185,12 +209,12 @@ impl Task for Translation {
     }
 }
 
-impl Translation {
+impl<N: EncoderDecoder> Translation<N> {
     fn new(
         recipe: &Recipe,
         text: CorpusText,
         tokenizers: Tokenizers,
-        config: TransformerConfig,
+        config: N::Config,
         observer: &mut dyn Observer,
     ) -> Result<Self> {
         observer.event(&Event::Preparing("encoding the corpus"));
@@ -204,29 +228,34 @@ impl Translation {
 }
 
 /// What a new run begins with: random weights and vocabularies of its own text, or those of another model.
-fn first_model(
+fn first_model<N: EncoderDecoder>(
     recipe: &Recipe,
     text: &CorpusText,
     device: &Device,
     observer: &mut dyn Observer,
-) -> Result<(Tokenizers, TransformerConfig, Transformer)> {
+) -> Result<(Tokenizers, N::Config, N)> {
     let folder = &recipe.training.start_from;
     if folder.is_empty() {
         observer.event(&Event::Preparing("learning the vocabulary"));
         let tokenizers = text.train_tokenizers(recipe)?;
-        let config = model_config(recipe, &tokenizers)?;
-        let model = Transformer::new(&config, recipe.training.seed, device);
+        let config = model_config::<N>(recipe, &tokenizers)?;
+        let model = N::create(&config, recipe.training.seed, device);
         return Ok((tokenizers, config, model));
     }
     observer.event(&Event::Preparing("reading the model to start from"));
-    let given = ModelDir::open(folder)?;
-    let config = model_config(recipe, &given.tokenizers)?;
-    super::refuse_other_sizes(&given.path, &given.config, &config)?;
-    let model = Transformer::load(&config, &ModelDir::weights_path(&given.path), device)?;
-    Ok((given.tokenizers, config, model))
+    let given = AnyModelDir::open(folder)?;
+    let given_config = given.config_of::<N::Config>()?;
+    let tokenizers = match &given.tokenizers {
+        Some(tokenizers) => tokenizers.clone(),
+        None => Tokenizers::load(&given.path)?,
+    };
+    let config = model_config::<N>(recipe, &tokenizers)?;
+    super::refuse_other_sizes(&given.path, given_config, &config)?;
+    let model = N::load(&config, &ModelDir::weights_path(&given.path), device)?;
+    Ok((tokenizers, config, model))
 }
 
-fn model_config(recipe: &Recipe, tokenizers: &Tokenizers) -> Result<TransformerConfig> {
+fn model_config<N: EncoderDecoder>(recipe: &Recipe, tokenizers: &Tokenizers) -> Result<N::Config> {
     super::model_config(
         recipe,
         tokenizers.src.vocab_size(),
@@ -254,8 +283,8 @@ pub fn r_drop(training: &Training, epoch: u64) -> f64 {
 /// The loss of R-Drop (Liang et al. 2021): every batch is computed twice with different dropout. The mean of
 /// both losses and, `weight` times, a quarter of the symmetric KL divergence between both predictions; that
 /// is half of the paper's loss, so that it is still one of `tgt_tokens` tokens.
-pub fn r_drop_loss(
-    model: &Transformer,
+pub fn r_drop_loss<N: EncoderDecoder>(
+    model: &N,
     batch: &Batch,
     smoothing: f64,
     weight: f64,
@@ -272,8 +301,8 @@ pub fn r_drop_loss(
 }
 
 /// Sums over the batch's target tokens: feeds `tgt[:-1]`, predicts `tgt[1:]`.
-pub fn batch_loss(
-    model: &Transformer,
+pub fn batch_loss<N: EncoderDecoder>(
+    model: &N,
     batch: &Batch,
     smoothing: f64,
     pass: &mut Pass,
@@ -283,7 +312,11 @@ pub fn batch_loss(
 }
 
 /// What the decoder makes of a batch, `[rows, len, d_model]`, and the token that each position should predict.
-fn hidden_of(model: &Transformer, batch: &Batch, pass: &mut Pass) -> (Tensor<3>, Vec<u32>) {
+fn hidden_of<N: EncoderDecoder>(
+    model: &N,
+    batch: &Batch,
+    pass: &mut Pass,
+) -> (Tensor<3>, Vec<u32>) {
     let device = model.device();
     let (rows, len) = (batch.rows(), batch.tgt_len - 1);
     let src = ids(&batch.src, [rows, batch.src_len], &device);
@@ -293,8 +326,7 @@ fn hidden_of(model: &Transformer, batch: &Batch, pass: &mut Pass) -> (Tensor<3>,
         .map(|row| (&row[..len], &row[1..]))
         .unzip();
     let tgt = ids(&fed.concat(), [rows, len], &device);
-    let memory = model.encode(src, pass);
-    let hidden = model.decode(tgt, &memory, pass).hidden;
+    let hidden = model.teacher_forcing(src, tgt, pass);
     (hidden, predicted.concat())
 }
 

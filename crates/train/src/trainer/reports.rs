@@ -37,12 +37,16 @@ impl<T: Task> Trainer<'_, T> {
             ..
         } = &self.ready;
         let training = &self.session.recipe.training;
-        let batches = epoch.plan.len();
+        let batches = epoch.plan.batches();
+        let mut description = task.description();
+        if self.communicator.size() > 1 {
+            description.push(("ranks", self.pace.ranks()));
+        }
         let steps = (batches * training.epochs / training.accumulate.max(1)) as u64;
         Started {
             run: self.session.out.to_owned(),
             continued_from: *continued_from,
-            description: task.description(),
+            description,
             parameters: parameter_count(&task.tensors()),
             precision: *precision,
             batches,

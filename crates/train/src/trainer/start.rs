@@ -11,7 +11,7 @@ use burn::tensor::Device;
 use super::Session;
 use crate::{
     Recipe, Result, TrainError,
-    distributed::Communicator,
+    distributed::{Communicator, broadcast, setup},
     events::{Event, Observer},
     recipe::{PrecisionChoice, RECIPE_FILE},
     run::{
@@ -30,6 +30,8 @@ pub(super) struct Ready<T: Task> {
     pub(super) precision: Precision,
     /// The step that the run continues from, if it was begun before.
     pub(super) continued_from: Option<u64>,
+    /// The machine of every process.
+    pub(super) hosts: Vec<String>,
     /// In process 0, which alone writes.
     pub(super) files: Option<Files>,
 }
@@ -48,6 +50,7 @@ pub(super) fn prepare<T: Task>(
 ) -> Result<Ready<T>> {
     let recipe = session.recipe;
     let precision = resolve(recipe.training.precision, &session.device)?;
+    let hosts = setup::check(communicator, recipe, precision)?;
     let root = communicator.is_root();
     let run = root
         .then(|| RunDir::open_or_create(session.out))
@@ -57,6 +60,7 @@ pub(super) fn prepare<T: Task>(
     let begun = refuse_other_recipe(session, &folder.join(RECIPE_FILE))?;
     observer.event(&Event::Preparing("reading the corpus"));
     let data = T::read(recipe)?;
+    setup::check_data(communicator, T::fingerprint(&data))?;
     let device = session.device.clone().autodiff();
 
     let (task, snapshot) = match &checkpoint {
@@ -81,10 +85,6 @@ pub(super) fn prepare<T: Task>(
             let task = T::resume(recipe, data, checkpoint, observer)?;
             let mut snapshot = Snapshot::load(checkpoint, &task, recipe, &device)?;
             snapshot.state.precision = Some(precision);
-            if !root {
-                // Process 0 goes on with the gradients that wait.
-                snapshot.gradients.clear();
-            }
             (task, snapshot)
         }
     };
@@ -97,6 +97,7 @@ pub(super) fn prepare<T: Task>(
         task,
         snapshot,
         precision,
+        hosts,
         files,
     })
 }
@@ -118,7 +119,7 @@ fn newest_checkpoint(
             name = folder.to_string_lossy().into_owned().into_bytes();
         }
     }
-    communicator.broadcast(&mut name);
+    let name = broadcast(communicator, name);
     let name = String::from_utf8_lossy(&name);
     let path = session.out.join(CHECKPOINTS).join(name.as_ref());
     Ok((!name.is_empty()).then_some(path))
@@ -160,7 +161,7 @@ fn resolve(choice: PrecisionChoice, device: &Device) -> Result<Precision> {
 }
 
 fn has_bf16(device: &Device) -> bool {
-    *device == Device::flex() && Precision::Bf16.available()
+    Precision::Bf16.available_on(device)
 }
 
 /// The recipe stands in the run's folder from the first moment, and in every checkpoint. The recipe of the run

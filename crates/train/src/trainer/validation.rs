@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::{Files, Ready, Trainer};
 use crate::{
     Result,
+    distributed::{Communicator, SingleProcess, broadcast},
     error::StorageError,
     events::{Event, Observer, ValidationReport},
     optim::average::average,
@@ -27,8 +28,9 @@ impl<T: Task> Trainer<'_, T> {
     ) -> Result<()> {
         let began = Instant::now();
         let mut improved = false;
+        let model = self.ready.snapshot.model_to_use();
+        let (report, score) = self.evaluate(&model, self.communicator)?;
         if self.communicator.is_root() {
-            let (report, score) = self.evaluate(&self.ready.snapshot.model_to_use())?;
             improved = report.improved;
             let state = &mut self.ready.snapshot.state;
             state.val_loss = Some(report.loss);
@@ -64,8 +66,7 @@ impl<T: Task> Trainer<'_, T> {
     /// Every process goes on with the state of process 0.
     fn share_state(&mut self) -> Result<()> {
         let state = &mut self.ready.snapshot.state;
-        let mut json = state.to_json().into_bytes();
-        self.communicator.broadcast(&mut json);
+        let json = broadcast(self.communicator, state.to_json().into_bytes());
         if !self.communicator.is_root() {
             let text = String::from_utf8_lossy(&json);
             *state = TrainState::from_json(&text)
@@ -74,9 +75,13 @@ impl<T: Task> Trainer<'_, T> {
         Ok(())
     }
 
-    /// What the task says about a model, and its score.
-    fn evaluate(&self, model: &T::Model) -> Result<(ValidationReport, f64)> {
-        let scores = self.ready.task.validate(model)?;
+    /// What the task says about a model, and its score; the processes share the work.
+    fn evaluate(
+        &self,
+        model: &T::Model,
+        processes: &dyn Communicator,
+    ) -> Result<(ValidationReport, f64)> {
+        let scores = self.ready.task.validate(model, processes)?;
         let state = &self.ready.snapshot.state;
         let report = ValidationReport {
             epoch: state.epoch,
@@ -113,7 +118,7 @@ impl<T: Task> Trainer<'_, T> {
             return Ok(());
         };
         let evaluated = if task.validates() {
-            Some(self.evaluate(&model)?)
+            Some(self.evaluate(&model, &SingleProcess)?)
         } else {
             None
         };

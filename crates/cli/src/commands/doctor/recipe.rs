@@ -25,7 +25,8 @@ use crate::wording::{bytes, count, duration};
 /// Checks the recipe and what it names.
 pub fn diagnose(args: &DoctorArgs, path: &Path, terminal: &Terminal) -> anyhow::Result<Diagnosis> {
     let recipe = Recipe::load(path, &args.set).map_err(crate::commands::train::explained)?;
-    if recipe.model.family() != Family::Transformer {
+    let pairs = [Family::Transformer, Family::Recurrent];
+    if !pairs.contains(&recipe.model.family()) {
         bail!(
             "{}: `doctor` checks sentence pairs, and this recipe's family is `{}`, which has none; `attentive train` \
              checks the recipe itself before it begins",
@@ -37,7 +38,7 @@ pub fn diagnose(args: &DoctorArgs, path: &Path, terminal: &Terminal) -> anyhow::
         None
     } else {
         if recipe.data.synthetic.is_none() {
-            refuse_missing_files(&recipe)?;
+            refuse_missing_files(&recipe, |_| true)?;
         }
         Some(measure(&recipe, terminal)?)
     };
@@ -46,7 +47,7 @@ pub fn diagnose(args: &DoctorArgs, path: &Path, terminal: &Terminal) -> anyhow::
             attentive_train::data::synthetic::generate(synthetic).train;
         return Ok(of_run(&recipe, trial.as_ref(), &[synthetic.lines], &pairs));
     }
-    refuse_missing_files(&recipe)?;
+    refuse_missing_files(&recipe, |_| true)?;
     let corpus = corpus(&recipe.data)?;
     let inspection = look(args, &corpus, terminal)?;
     let files: Vec<usize> = inspection.files.iter().map(|file| file.pairs()).collect();

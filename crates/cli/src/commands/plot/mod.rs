@@ -2,6 +2,7 @@
 
 #[cfg(feature = "training")]
 mod formulas;
+mod lengths;
 mod training;
 
 use attentive_pictures::color::Theme;
@@ -36,6 +37,8 @@ enum What {
     /// The label-smoothing target, and what it does to the loss
     #[cfg(feature = "training")]
     Smoothing(formulas::SmoothingArgs),
+    /// BLEU by the length of the source, for the translations of several systems
+    Lengths(lengths::LengthsArgs),
     /// Loss, BLEU, learning rate and speed of training runs, also while they run
     Training(training::TrainingArgs),
 }
@@ -73,6 +76,7 @@ pub fn run(args: PlotArgs, terminal: &Terminal) -> anyhow::Result<()> {
         What::Schedule(args) => formulas::schedule(args, terminal),
         #[cfg(feature = "training")]
         What::Smoothing(args) => formulas::smoothing(args, terminal),
+        What::Lengths(args) => lengths::run(args, terminal),
         What::Training(args) => training::run(args, terminal),
     }
 }

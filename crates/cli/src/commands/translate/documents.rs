@@ -4,7 +4,7 @@
 //! document here: it is translated line by line, in constant memory. What was not translated is told at the end.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use anyhow::Context;
 use attentive_hub::route::Route;
 use attentive_runtime::translator::{MarkedTranslation, TranslatorOptions};
 use attentive_text::TextError;
-use attentive_text::documents::{Document, Format, HEAD, Reason};
+use attentive_text::documents::{Document, Format, Reason};
 use attentive_text::markup::Marked;
 use clap::Args;
 
@@ -90,7 +90,7 @@ impl DocumentArgs {
             let file = |path: &PathBuf| {
                 let format = self
                     .format
-                    .map_or_else(|| format_of(path), |format| Ok(Some(format)))?;
+                    .map_or_else(|| Format::of_file(path), |format| Ok(Some(format)))?;
                 Ok(Source::File(path.clone(), format.unwrap_or(Format::Text)))
             };
             files.iter().map(file).collect::<anyhow::Result<_>>()?
@@ -108,20 +108,6 @@ impl DocumentArgs {
         let out_dir = self.out_dir.clone();
         Ok(Some(Documents { sources, out_dir }))
     }
-}
-
-/// The format that the name of a file says, or its beginning.
-fn format_of(path: &Path) -> anyhow::Result<Option<Format>> {
-    let named = Format::of_name(path);
-    // A pipe could not be read again.
-    if named.is_some() || !path.is_file() {
-        return Ok(named);
-    }
-    let mut head = Vec::new();
-    let file = File::open(path).map_err(|source| unreadable(path, source))?;
-    let read = file.take(HEAD as u64).read_to_end(&mut head);
-    read.map_err(|source| unreadable(path, source))?;
-    Ok(Format::of_content(&head))
 }
 
 fn unreadable(path: &Path, source: io::Error) -> TextError {
@@ -310,7 +296,7 @@ impl TranslateArgs {
         match route {
             Route::Direct(choice) => {
                 let directory = choice.open()?;
-                let options = self.options(choice, &directory, window)?;
+                let options = self.options(choice, TranslatorOptions::of(&directory)?, window)?;
                 let translator = model::translator(directory, self.decoding.compute, options)?;
                 Ok(Box::new(move |texts| translator.translate_marked(texts)))
             }

@@ -20,6 +20,8 @@ use attentive_text::lines::LineReader;
 use attentive_text::wrapped::{Layout, Paragraphs, Wrapping};
 use clap::{Args, ValueEnum};
 
+use super::shard::Shard;
+use crate::exit::Ending;
 use crate::terminal::Terminal;
 
 /// Where lines come from.
@@ -46,6 +48,10 @@ pub struct InputArgs {
     /// What each translation must start with: line N of this file is for line N of the input
     #[arg(long, value_name = "FILE")]
     prefix_file: Option<PathBuf>,
+    /// Translate only part K, from 1, of N parts of a text file, for N processes or machines: contiguous lines, about as
+    /// much work each. The outputs of all parts, one after the other, are what one process writes
+    #[arg(long, value_name = "K/N", requires = "input", conflicts_with_all = ["sentences", "unbuffered"])]
+    shard: Option<Shard>,
 }
 
 /// Which lines are joined.
@@ -83,7 +89,10 @@ pub struct Input {
     /// Lines that were looked at but not read yet.
     ahead: VecDeque<Result<String, TextError>>,
     prefixes: Prefixes,
-    read: usize,
+    /// Lines of the input that were read, or belong to an earlier shard.
+    pub read: usize,
+    /// The beginning of the whole input, if this is a shard of it: all shards must find the same language.
+    beginning: Option<Box<Input>>,
     /// When lines are answered.
     pub pace: Pace,
     /// How many bytes all lines have together, if that is known.
@@ -131,11 +140,15 @@ impl InputArgs {
             input.pace = Pace::Line;
             return Ok(input);
         }
-        let mut input = Input::new(LineReader::open(path)?, prefixes);
-        input.bytes = plain_size(path);
-        input.is_document = path
-            .extension()
-            .is_some_and(|end| end.eq_ignore_ascii_case("txt"));
+        let mut input = match self.shard {
+            Some(shard) => Input::of_shard(shard, path, prefixes)?,
+            None => {
+                let mut input = Input::new(LineReader::open(path)?, prefixes);
+                input.bytes = plain_size(path);
+                input
+            }
+        };
+        input.is_document = is_text_for_people(path);
         if self.unbuffered {
             input.pace = Pace::Line;
         }
@@ -144,6 +157,32 @@ impl InputArgs {
 }
 
 impl InputArgs {
+    /// Refuses a shard of what cannot be cut into lines that are translated each for itself.
+    pub fn check_shard(&self) -> Result<(), Ending> {
+        let Some(path) = self.input.first().filter(|_| self.shard.is_some()) else {
+            return Ok(());
+        };
+        if !path.is_file() && path.exists() || path == Path::new("-") {
+            return Err(Ending::Usage(format!(
+                "--shard needs a file, which is read twice, and {} is none: write it to a file first",
+                path.display()
+            )));
+        }
+        let joins = match self.wrapped {
+            Wrapped::Auto => is_text_for_people(path),
+            Wrapped::Join => true,
+            Wrapped::Lines => false,
+        };
+        if joins {
+            return Err(Ending::Usage(format!(
+                "lines of {} may be joined to paragraphs, and a shard could begin within one: add --wrapped lines, \
+                 which translates each line for itself",
+                path.display()
+            )));
+        }
+        Ok(())
+    }
+
     /// Sentences and files, of which at most one kind is there.
     pub fn given(&self) -> (&[String], &[PathBuf]) {
         (&self.sentences, &self.input)
@@ -155,6 +194,7 @@ impl InputArgs {
             ("--unbuffered", self.unbuffered),
             ("--prefix", self.prefix.is_some()),
             ("--prefix-file", self.prefix_file.is_some()),
+            ("--shard", self.shard.is_some()),
         ];
         options
             .into_iter()
@@ -174,15 +214,32 @@ impl Input {
             ahead: VecDeque::new(),
             prefixes,
             read: 0,
+            beginning: None,
             pace: Pace::Window,
             bytes: None,
             is_document: false,
         }
     }
 
+    /// The lines of a shard, each with the number and the prefix that it has in the whole file.
+    fn of_shard(shard: Shard, path: &Path, mut prefixes: Prefixes) -> Result<Self, TextError> {
+        let lines = shard.open(path)?;
+        let (skipped, bytes) = (lines.skipped, lines.bytes());
+        prefixes.skip(skipped)?;
+        let mut input = Self::new(lines, prefixes);
+        input.read = skipped;
+        input.bytes = Some(bytes);
+        let none = Prefixes::All(String::new());
+        input.beginning = Some(Box::new(Self::new(LineReader::open(path)?, none)));
+        Ok(input)
+    }
+
     /// The text of the first lines, which stay to be read. Whoever waits for an answer to each line
     /// has written one line.
     pub fn look_ahead(&mut self) -> String {
+        if let Some(beginning) = &mut self.beginning {
+            return beginning.look_ahead();
+        }
         let lines = match self.pace {
             Pace::Line => 1,
             Pace::Window => usize::MAX,
@@ -249,6 +306,15 @@ impl Iterator for Input {
 }
 
 impl Prefixes {
+    fn skip(&mut self, lines: usize) -> Result<(), TextError> {
+        if let Prefixes::Each(_, reader) = self {
+            for _ in 0..lines {
+                reader.next_bytes()?;
+            }
+        }
+        Ok(())
+    }
+
     fn next(&mut self, line: usize) -> anyhow::Result<String> {
         match self {
             Prefixes::All(prefix) => Ok(prefix.clone()),
@@ -275,6 +341,12 @@ fn sentences(
         .map(|line| Ok(line.to_owned()))
         .collect();
     lines.into_iter()
+}
+
+/// Whether it is a text for people to read, as far as its name tells.
+fn is_text_for_people(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("txt"))
 }
 
 /// The size of a file whose bytes are its lines: a file, and not a gzip'd one.

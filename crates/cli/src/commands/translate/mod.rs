@@ -7,6 +7,7 @@ mod answers;
 mod documents;
 mod input;
 mod progress;
+mod shard;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,7 +16,9 @@ use std::sync::Arc;
 #[cfg(feature = "training")]
 use attentive_hub::StoredModel;
 use attentive_hub::route::Route;
-use attentive_model::{ModelDir, Shortlist};
+use attentive_model::Shortlist;
+#[cfg(feature = "training")]
+use attentive_nn::models::{recurrent::Recurrent, transformer::Transformer};
 use attentive_runtime::translator::{Chain, Lines, Translation, TranslatorOptions};
 use attentive_text::Glossary;
 use attentive_text::lines::is_blank;
@@ -29,7 +32,7 @@ use crate::direction::DirectionArgs;
 use crate::exit::Ending;
 use crate::model::{self, Choice, named_usage, only_for_the_cpu};
 #[cfg(feature = "training")]
-use crate::network::LoadedModel;
+use crate::network::{self, LoadedModel};
 use crate::output::Output;
 use crate::terminal::Terminal;
 use crate::wording::plural;
@@ -107,6 +110,7 @@ Examples:
   attentive translate --model multi30k-int8 --shortlist multi30k.shortlist -i test.de -o test.en
   attentive translate --model multi30k-int8 --draft tiny-int8 --beam 1 \"Ein Hund rennt.\"
   attentive translate --glossary terms.tsv -i letter.txt -o brief.txt
+  attentive translate --model multi30k-int8 --shard 3/8 -i big.de.gz -o big.en.3
   attentive translate --sample --temperature 0.8 --alternatives 3 \"Hallo, alle zusammen!\"
 
 Without --model, German becomes English and English becomes German: the language is found out once,
@@ -121,6 +125,10 @@ Every line gives one line (with --alternatives up to N lines), in the same order
 stays empty. The exception are paragraphs of a .txt file that were broken at a width (see --wrapped). Files of any size are translated in constant memory. Lines are counted from 1, words
 from 0. Scores are log-probabilities divided by length^alpha: nearer to 0 is better. The score of
 several sentences in a line is their mean.
+
+With --shard, N processes translate a part of a file each, on as many machines as there are: `cat` of all outputs in their
+order is what one process writes. A part that was interrupted is run again. docs/scaling.md has lines for Slurm,
+Kubernetes and GNU parallel.
 
 With --glossary, terms are found in the source by words, also with common endings (Hund, Hunde), and the translation
 contains their targets where the model places them. \"a | b\" as the target allows either. What a translation lacks all
@@ -140,6 +148,7 @@ pub fn run(mut args: TranslateArgs, terminal: &Terminal) -> anyhow::Result<()> {
     if let Some(documents) = args.documents.documents(sentences, files)? {
         return documents::run(&args, &documents, asked, terminal);
     }
+    args.input.check_shard()?;
     let mut input = args.input.open(terminal)?;
     let window = match input.pace {
         Pace::Line => 1,
@@ -169,6 +178,18 @@ impl TranslateArgs {
         answers: Answers<'_>,
     ) -> anyhow::Result<()> {
         let (device, compute) = (self.device.device.as_str(), self.decoding.compute);
+        #[cfg(feature = "training")]
+        if let Some(folder) = network::recurrent(choice) {
+            if self.draft.is_some() || self.alignments || compute != ComputeKind::Auto {
+                let problem = "--draft, --alignments and --compute are for Transformers, and this model is recurrent";
+                return Err(Ending::Usage(problem.to_owned()).into());
+            }
+            let options = self.options(choice, TranslatorOptions::default(), window)?;
+            let input = self.paragraphs(options.lines, input)?;
+            let model = LoadedModel::<Recurrent>::open(folder, device)?;
+            let translator = model.translator(options)?;
+            return answers.to(|answer| translator.translate_stream(input, answer));
+        }
         let directory = choice.open()?;
         let targets = &directory.generation.target_languages;
         if !targets.is_empty() {
@@ -182,7 +203,8 @@ impl TranslateArgs {
                 ));
             });
         }
-        let options = self.options(choice, &directory, window)?;
+        let usual = choice.options(&directory)?;
+        let options = self.options(choice, usual, window)?;
         let input = self.paragraphs(options.lines, input)?;
         match choice {
             _ if device == "cpu" => {
@@ -204,7 +226,8 @@ impl TranslateArgs {
             }
             #[cfg(feature = "training")]
             Choice::Directory(folder) | Choice::Pulled(StoredModel { folder, .. }) => {
-                let translator = LoadedModel::open(folder, device)?.translator(options)?;
+                let model = LoadedModel::<Transformer>::open(folder, device)?;
+                let translator = model.translator(options)?;
                 answers.to(|answer| translator.translate_stream(input, answer))
             }
             #[cfg(not(feature = "training"))]
@@ -247,7 +270,7 @@ impl TranslateArgs {
         }
         let translator = |choice: &Choice| {
             let directory = choice.open()?;
-            let options = self.options(choice, &directory, window)?;
+            let options = self.options(choice, choice.options(&directory)?, window)?;
             model::translator(directory, self.decoding.compute, options)
         };
         Chain::new(translator(first)?, translator(second)?).map_err(named_usage)
@@ -291,7 +314,7 @@ impl<'a> Answers<'a> {
             progress: Progress::new(&output, input.bytes, "lines", terminal),
             output,
             window,
-            line: 0,
+            line: input.read,
             joined: 0,
             notices: Notices::default(),
             terminal,
@@ -382,10 +405,9 @@ impl TranslateArgs {
     fn options(
         &self,
         choice: &Choice,
-        model: &ModelDir,
+        usual: TranslatorOptions,
         window: usize,
     ) -> anyhow::Result<TranslatorOptions> {
-        let usual = TranslatorOptions::of(model)?;
         let mut options = self
             .decoding
             .options(usual, self.alternatives.unwrap_or(1))?;
@@ -393,8 +415,6 @@ impl TranslateArgs {
         options.alignments = self.alignments;
         options.window = window;
         options.lines = self.lines.of(choice);
-        options.source_language = choice.source_language().or(options.source_language);
-        options.target_language = choice.target_language().or(options.target_language);
         options.glossary = self.terms.clone();
         Ok(options)
     }

@@ -1,51 +1,69 @@
 //! Models of other programs that are used as they are: imported into the cache the first time.
 //!
-//! [`crate::model`] asks for them where `--model` names something that is no model directory. A folder in the cache is
-//! named by the path, and by sizes and times of the files in it: where they change, the model is imported again.
+//! [`crate::choice`] asks for them where something is no model directory. A folder in the cache is named by the path, and
+//! by sizes and times of the files in it: where they change, the model is imported again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use anyhow::Context;
 use attentive_convert::{ImportOptions, Imported, detect, import};
 
-use crate::terminal::Terminal;
+use crate::error::{CatalogError, Result};
+
+/// What there is to say about an import.
+#[derive(Debug)]
+pub enum Notice {
+    /// It begins, and takes a moment.
+    Importing {
+        /// The other program's model.
+        source: PathBuf,
+        /// The folder in the cache.
+        place: PathBuf,
+    },
+    /// Something is not as in the other program.
+    Warning(String),
+}
 
 /// The model directory of another program's model, if `source` is one.
 pub fn imported(
     source: &Path,
     cache: Option<PathBuf>,
-    terminal: &Terminal,
-) -> anyhow::Result<Option<PathBuf>> {
+    mut say: impl FnMut(Notice),
+) -> Result<Option<PathBuf>> {
     if !source.exists() || detect(source).is_err() {
         return Ok(None);
     }
-    let cache = cache.context(
-        "there is no cache folder to import the model into (ATTENTIVE_CACHE is empty): use `attentive import`",
-    )?;
+    let cache = cache.ok_or(CatalogError::NoCache)?;
     let place = cache.join(format!("imported-{}", key(source)?));
     if place.join("config.json").is_file() {
         return Ok(Some(place));
     }
-    terminal.note(format_args!(
-        "importing {} into {}",
-        source.display(),
-        place.display()
-    ));
-    fs::create_dir_all(&cache).with_context(|| format!("cannot create {}", cache.display()))?;
+    say(Notice::Importing {
+        source: source.to_owned(),
+        place: place.clone(),
+    });
+    fs::create_dir_all(&cache).map_err(failed("create", &cache))?;
     let Imported { warnings, .. } = import(source, &place, &ImportOptions::default())?;
     for warning in warnings {
-        terminal.warn(warning);
+        say(Notice::Warning(warning.to_string()));
     }
     Ok(Some(place))
 }
 
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> CatalogError {
+    let path = path.to_owned();
+    move |source| CatalogError::Io {
+        action,
+        path,
+        source,
+    }
+}
+
 /// A hash of the path and of the sizes and times of the files.
-fn key(source: &Path) -> anyhow::Result<String> {
-    let about = |path: &Path| -> anyhow::Result<String> {
-        let metadata =
-            fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
+fn key(source: &Path) -> Result<String> {
+    let about = |path: &Path| -> Result<String> {
+        let metadata = fs::metadata(path).map_err(failed("read", path))?;
         let modified = metadata
             .modified()
             .ok()
@@ -56,8 +74,7 @@ fn key(source: &Path) -> anyhow::Result<String> {
             metadata.len()
         ))
     };
-    let source =
-        fs::canonicalize(source).with_context(|| format!("cannot read {}", source.display()))?;
+    let source = fs::canonicalize(source).map_err(failed("read", source))?;
     let mut text = format!("{}\n{}\n", env!("CARGO_PKG_VERSION"), about(&source)?);
     // A weights file depends on the vocabularies beside it.
     let folder = if source.is_dir() {
@@ -66,7 +83,8 @@ fn key(source: &Path) -> anyhow::Result<String> {
         source.parent()
     };
     if let Some(folder) = folder {
-        let mut files: Vec<PathBuf> = fs::read_dir(folder)?
+        let mut files: Vec<PathBuf> = fs::read_dir(folder)
+            .map_err(failed("read", folder))?
             .filter_map(|entry| Some(entry.ok()?.path()))
             .collect();
         files.sort();
