@@ -23,7 +23,7 @@ use crate::error::raise;
 /// >>> import attentive
 /// >>> attention = attentive.Translator("de-en").attention("Ein Hund rennt.")
 /// >>> attention.text
-/// 'A dog is running.'
+/// 'A dog runs.'
 /// >>> layers, heads, written, source = attention.cross.shape
 #[pyclass(frozen, module = "attentive")]
 pub struct Attention {

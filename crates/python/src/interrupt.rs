@@ -4,6 +4,7 @@
 //! takes the GIL for a moment, several times a second: between two steps of a search that it does itself, or while it
 //! waits for other threads. A handler that raises (as that of Ctrl-C does) stops the searches.
 
+use std::cell::Cell;
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -84,6 +85,16 @@ impl Watch {
     }
 }
 
+thread_local! {
+    /// Whether this thread is in a call, so that a further one comes from a signal handler.
+    static IN_CALL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is in a call already. The threads of that call's engine may all be waiting for it.
+pub fn is_in_call() -> bool {
+    IN_CALL.get()
+}
+
 /// Does some work without the GIL; it is given a [`Stop`] that it must obey.
 pub fn without_gil<R: Send>(
     py: Python<'_>,
@@ -99,7 +110,9 @@ pub fn without_gil<R: Send>(
         stopped: AtomicBool::new(false),
     });
     let asked = watch.clone();
+    let outer = IN_CALL.replace(true);
     let answer = py.detach(|| work(Stop::when(move || asked.is_asked())));
+    IN_CALL.set(outer);
     if !watch.stopped.load(Ordering::Relaxed) {
         return Ok(answer);
     }

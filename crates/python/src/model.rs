@@ -14,7 +14,7 @@ use pyo3::types::PyDict;
 use crate::attention::Attention;
 use crate::error::raise;
 use crate::files::{self, FileReport};
-use crate::interrupt::{Cancel, Process, without_gil};
+use crate::interrupt::{Cancel, Process, is_in_call, without_gil};
 use crate::options::asked;
 use crate::text::Tokenizer;
 use crate::translation::Translation;
@@ -89,6 +89,11 @@ impl Model {
         cancel: Option<&Cancel>,
     ) -> PyResult<Vec<Translation>> {
         let translator = self.translator();
+        if html && prefixes.is_some() {
+            return Err(raise(
+                "a prefix belongs to a sentence, and a page has many: leave out `prefix` or `html`",
+            ));
+        }
         let found = without_gil(py, cancel, move |stop| {
             let translator = translator.stopped_by(stop);
             if html {
@@ -182,8 +187,8 @@ impl Model {
         }
     }
 
-    /// The translator, with threads of this process. Called with the GIL, as are all who fork, so that no child finds the
-    /// mutex locked.
+    /// The translator, with threads of this process that wait for nobody else here. Called with the GIL, as are all who
+    /// fork, so that no child finds the mutex locked.
     fn translator(&self) -> Arc<Translator> {
         let mut translator = self
             .translator
@@ -192,6 +197,9 @@ impl Model {
         if self.process.has_changed() {
             let old = translator.clone();
             *translator = Arc::new(old.after_fork());
+        }
+        if is_in_call() {
+            return Arc::new(translator.after_fork());
         }
         translator.clone()
     }

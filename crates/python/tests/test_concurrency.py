@@ -75,7 +75,7 @@ def test_asyncio_keeps_options_apart_and_tells_errors(translator: Translator) ->
 
     plain, two, hello, page, nothing, wrong = asyncio.run(main())
     assert plain == translator.translate(sentence) and two == translator.translate(sentence, n_best=2)
-    assert str(hello).startswith("Hello") and str(page) == "<b>Good morning!</b>" and nothing == []
+    assert str(hello).startswith("Hello") and str(page) == "<b>Good morning.</b>" and nothing == []
     assert isinstance(wrong, AttentiveError)
 
 
@@ -133,6 +133,19 @@ def test_a_signal_handler_that_does_not_raise_interrupts_nothing(translator: Tra
     finally:
         signal.signal(signal.SIGALRM, old)
     assert called == ["de-en"]
+
+
+def test_a_signal_handler_may_translate(many: list[str]) -> None:
+    for threads in (1, 2):
+        translator = Translator("de-en", threads=threads)
+        called: list[str] = []
+        old = signal.signal(signal.SIGALRM, lambda *_: called.append(translator.translate("Danke.").text))
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        try:
+            assert len(translator.translate(many)) == len(translator.translate([" ".join(many)] * 2)) * 126
+        finally:
+            signal.signal(signal.SIGALRM, old)
+        assert called == ["Thank you."]
 
 
 FORKED = """

@@ -51,7 +51,7 @@ def test_sentences_and_languages() -> None:
     assert attentive.split_sentences("") == []
     language = attentive.detect_language("Guten Morgen, wie geht es dir?", ["de", "en"])
     assert language is not None and language[0] == "de" and language[1] > 0.9
-    assert attentive.detect_language("42", ["de", "en"]) is None or True
+    assert attentive.detect_language("42", ["de", "en"]) is None
 
 
 def test_every_public_name_has_an_example_that_works_or_a_description() -> None:

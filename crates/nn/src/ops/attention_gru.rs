@@ -20,7 +20,7 @@ use super::{
     fused::{CpuOp, apply, contiguous, on_cpu, tensor_like},
     gru::{ROWS, add, cell, step_backward, step_forward},
     linear::{column_sums, project},
-    matrix::{Destination, Matrix, Precision, product, write_product_alone},
+    matrix::{Destination, Factor, Matrix, Precision, product},
     simd::{exp, simd, sum2, tanh},
 };
 use crate::{
@@ -201,6 +201,9 @@ impl CpuOp<9> for AttentionGru {
         let maps_width = 3 * width + hidden;
         let state_maps = side_by_side(weight, 3 * width, query, hidden);
         let maps_bias = [bias, &vec![0.0; hidden]].concat();
+        let state_map = Matrix::by_rows(&state_maps, maps_width);
+        let state_factor = Factor::new(state_map, self.precision);
+        let context_factor = Factor::new(Matrix::by_rows(context, 3 * width), self.precision);
         let mut output = vec![0.0; batch * len * (width + value)];
         let mut gates = vec![0.0; batch * len * 4 * width];
         let mut queries = vec![0.0; batch * len * hidden];
@@ -219,13 +222,8 @@ impl CpuOp<9> for AttentionGru {
                 let mut contexts = vec![0.0; rows * value];
                 let mut fed = vec![0.0; rows * 3 * width];
                 for t in 0..len {
-                    write_product_alone(
-                        &mut mapped,
-                        Matrix::by_rows(&state, width),
-                        Matrix::by_rows(&state_maps, maps_width),
-                        Destination::Bias(&maps_bias),
-                        self.precision,
-                    );
+                    let left = Matrix::by_rows(&state, width);
+                    state_factor.write_product(&mut mapped, left, Destination::Bias(&maps_bias));
                     for row in 0..rows {
                         let (at, source) = (row * len + t, (first + row) * src_len);
                         let valid = self.lengths[first + row];
@@ -242,13 +240,8 @@ impl CpuOp<9> for AttentionGru {
                         let x = &x[((first + row) * len + t) * 3 * width..][..3 * width];
                         fed[row * 3 * width..][..3 * width].copy_from_slice(x);
                     }
-                    write_product_alone(
-                        &mut fed,
-                        Matrix::by_rows(&contexts, value),
-                        Matrix::by_rows(context, 3 * width),
-                        Destination::Add,
-                        self.precision,
-                    );
+                    let left = Matrix::by_rows(&contexts, value);
+                    context_factor.write_product(&mut fed, left, Destination::Add);
                     for row in 0..rows {
                         let at = row * len + t;
                         let state = &mut state[row * width..][..width];
@@ -299,6 +292,10 @@ impl CpuOp<9> for AttentionGru {
             value,
         } = self.sizes;
         let maps_width = 3 * width + hidden;
+        let state_map = Matrix::by_rows(&state_maps, maps_width).transposed();
+        let state_factor = Factor::new(state_map, self.precision);
+        let context_map = Matrix::by_rows(context, 3 * width).transposed();
+        let context_factor = Factor::new(context_map, self.precision);
         let (before, contexts) = self.split_output(output.storage::<f32>(), start);
         let mut d_x = vec![0.0; batch * len * 3 * width];
         let mut d_mapped = vec![0.0; batch * len * maps_width];
@@ -336,13 +333,8 @@ impl CpuOp<9> for AttentionGru {
                         );
                         d_contexts[row * value..][..value].copy_from_slice(&gradient[width..]);
                     }
-                    write_product_alone(
-                        &mut d_contexts,
-                        Matrix::by_rows(&fed, 3 * width),
-                        Matrix::by_rows(context, 3 * width).transposed(),
-                        Destination::Add,
-                        self.precision,
-                    );
+                    let left = Matrix::by_rows(&fed, 3 * width);
+                    context_factor.write_product(&mut d_contexts, left, Destination::Add);
                     for row in 0..rows {
                         let (at, inner) = ((first + row) * len + t, row * len + t);
                         let source = (first + row) * src_len;
@@ -365,13 +357,8 @@ impl CpuOp<9> for AttentionGru {
                         d_x[inner * 3 * width..][..3 * width]
                             .copy_from_slice(&fed[row * 3 * width..][..3 * width]);
                     }
-                    write_product_alone(
-                        carry,
-                        Matrix::by_rows(&now, maps_width),
-                        Matrix::by_rows(&state_maps, maps_width).transposed(),
-                        Destination::Add,
-                        self.precision,
-                    );
+                    let left = Matrix::by_rows(&now, maps_width);
+                    state_factor.write_product(carry, left, Destination::Add);
                 }
             });
         let d_maps = product(

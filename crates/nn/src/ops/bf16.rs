@@ -77,6 +77,44 @@ pub(super) unsafe fn multiply(
     }
 }
 
+/// `right`, packed for products with any number of `left`s ([`multiply_packed`]).
+///
+/// # Safety
+/// The processor is [`supported`].
+pub(super) unsafe fn pack_right(right: Matrix) -> Vec<MaybeUninit<u32>> {
+    let nothing = Matrix::by_rows(&[], right.rows);
+    let product = Product {
+        output: Output(std::ptr::null_mut()),
+        left: nothing,
+        right,
+        destination: Destination::Replace,
+    };
+    product.whole_right(1)
+}
+
+/// As [`multiply`] on one thread, with `panels` of [`pack_right`].
+///
+/// # Safety
+/// As [`multiply`]; the panels are those of `right`.
+pub(super) unsafe fn multiply_packed(
+    output: Output,
+    left: Matrix,
+    right: Matrix,
+    panels: &Room,
+    destination: Destination,
+) {
+    let product = Product {
+        output,
+        left,
+        right,
+        destination,
+    };
+    // SAFETY: the caller's.
+    each(left.rows, MC, false, |rows| unsafe {
+        product.rows(rows, panels)
+    });
+}
+
 /// Runs `task` for each of these parts.
 fn each(count: usize, size: usize, parallel: bool, task: impl Fn(Part) + Send + Sync) {
     if parallel {

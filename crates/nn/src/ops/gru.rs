@@ -22,7 +22,7 @@ use rayon::prelude::*;
 use super::{
     fused::{CpuOp, apply, contiguous, on_cpu, tensor_like},
     linear::{affine, column_sums},
-    matrix::{Destination, Matrix, Precision, product, write_product_alone},
+    matrix::{Destination, Factor, Matrix, Precision, product},
     simd::{sigmoid, simd, tanh},
 };
 
@@ -155,6 +155,8 @@ impl CpuOp<4> for Gru {
         let [inputs, weight, bias, start] = inputs.map(contiguous);
         let [batch, len, gates_width] = [0, 1, 2].map(|axis| inputs.layout().shape()[axis]);
         let width = gates_width / 3;
+        let factor = Factor::new(Matrix::of(&weight), self.precision);
+        let add_bias = Destination::Bias(bias.storage::<f32>());
         let mut states = vec![0.0; batch * len * width];
         let mut gates = vec![0.0; batch * len * 4 * width];
         states
@@ -168,13 +170,8 @@ impl CpuOp<4> for Gru {
                 let mut recurrent = vec![0.0; lengths.len() * 3 * width];
                 for step in 0..len {
                     let t = self.direction.position(step, len);
-                    write_product_alone(
-                        &mut recurrent,
-                        Matrix::by_rows(&state, width),
-                        Matrix::of(&weight),
-                        Destination::Bias(bias.storage::<f32>()),
-                        self.precision,
-                    );
+                    let left = Matrix::by_rows(&state, width);
+                    factor.write_product(&mut recurrent, left, add_bias);
                     for (row, length) in lengths.iter().enumerate() {
                         let at = row * len + t;
                         let state = &mut state[row * width..][..width];
@@ -219,6 +216,7 @@ impl CpuOp<4> for Gru {
             start.storage::<f32>(),
             [batch, len, width],
         );
+        let factor = Factor::new(Matrix::of(&weight).transposed(), self.precision);
         let mut d_inputs = vec![0.0; batch * len * 3 * width];
         let mut d_recurrent = vec![0.0; batch * len * 3 * width];
         let mut d_start = vec![0.0; batch * width];
@@ -254,13 +252,8 @@ impl CpuOp<4> for Gru {
                             now.fill(0.0);
                         }
                     }
-                    write_product_alone(
-                        carry,
-                        Matrix::by_rows(&now, 3 * width),
-                        Matrix::of(&weight).transposed(),
-                        Destination::Add,
-                        self.precision,
-                    );
+                    let left = Matrix::by_rows(&now, 3 * width);
+                    factor.write_product(carry, left, Destination::Add);
                 }
             });
         let d_weight = product(

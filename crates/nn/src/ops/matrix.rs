@@ -199,18 +199,54 @@ pub(super) fn write_product(
     unsafe { multiply(output.as_mut_ptr(), left, right, destination, precision) }
 }
 
-/// As [`write_product`], on the thread that asks: for tasks that run side by side already.
-pub(super) fn write_product_alone(
-    output: &mut [f32],
-    left: Matrix,
-    right: Matrix,
-    destination: Destination,
+/// The right factor of many small products, which are computed on the thread that asks: for tasks that run side by
+/// side already. In bf16 it is packed once for all of them.
+pub(super) struct Factor<'a> {
+    matrix: Matrix<'a>,
     precision: Precision,
-) {
-    assert_eq!(output.len(), left.rows * right.columns);
-    let output = output.as_mut_ptr();
-    // SAFETY: just asserted.
-    unsafe { multiply_on(output, left, right, destination, precision, Threads::One) }
+    #[cfg(target_arch = "x86_64")]
+    panels: Option<Vec<MaybeUninit<u32>>>,
+}
+
+impl<'a> Factor<'a> {
+    pub(super) fn new(matrix: Matrix<'a>, precision: Precision) -> Self {
+        Self {
+            matrix,
+            precision,
+            #[cfg(target_arch = "x86_64")]
+            panels: (precision == Precision::Bf16 && precision.available())
+                // SAFETY: the processor was just asked.
+                .then(|| unsafe { super::bf16::pack_right(matrix) }),
+        }
+    }
+
+    /// Writes `left` times this into a matrix by rows.
+    pub(super) fn write_product(&self, output: &mut [f32], left: Matrix, destination: Destination) {
+        assert_eq!(output.len(), left.rows * self.matrix.columns);
+        assert_eq!(left.columns, self.matrix.rows);
+        let output = output.as_mut_ptr();
+        #[cfg(target_arch = "x86_64")]
+        if let Some(panels) = &self.panels {
+            let output = Output(output);
+            // SAFETY: just asserted; the panels are those of the matrix.
+            unsafe {
+                super::bf16::multiply_packed(output, left, self.matrix, panels, destination);
+            }
+            return;
+        }
+        // SAFETY: just asserted.
+        unsafe {
+            let threads = Threads::One;
+            multiply_on(
+                output,
+                left,
+                self.matrix,
+                destination,
+                self.precision,
+                threads,
+            );
+        }
+    }
 }
 
 /// Who computes a product.

@@ -4,6 +4,29 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Optional, Union, final
 
+__all__ = [
+    "Alternative",
+    "Attention",
+    "AttentiveError",
+    "Cancel",
+    "FileReport",
+    "Glossary",
+    "Model",
+    "SACREBLEU_VERSION",
+    "Scorer",
+    "Tokenizer",
+    "Translation",
+    "Weights",
+    "__version__",
+    "bleu_scorer",
+    "built_in_models",
+    "chrf_scorer",
+    "compute_bleu",
+    "detect_language",
+    "split_sentences",
+    "ter_scorer",
+]
+
 __version__: str
 SACREBLEU_VERSION: str
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union, overload
 
-from attentive import _attentive, _batching, _progress
+from attentive import _attentive, _batching
 from attentive._attentive import Attention, FileReport, Model, Tokenizer, Translation
+from attentive._progress import Bar
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -77,9 +78,9 @@ class Translator:
     >>> import attentive
     >>> translator = attentive.Translator("de-en")
     >>> translator.translate("Guten Morgen!").text
-    'Good morning!'
+    'Good morning.'
     >>> [str(translation) for translation in translator.translate(["Guten Morgen!", "Danke."])]
-    ['Good morning!', 'Thank you.']
+    ['Good morning.', 'Thank you.']
 
     It can be used from any number of threads, and after a fork. While it works, other threads of Python run, and Ctrl-C
     interrupts it.
@@ -145,7 +146,7 @@ class Translator:
         >>> import attentive
         >>> translator = attentive.Translator("de-en")
         >>> translator.translate("<b>Guten</b> Morgen!", html=True).text
-        '<b>Good</b> morning!'
+        '<b>Good</b> morning.'
 
         :param beam: Beam size; 1 is greedy search. What is usual for the model if it is not given (often 4).
         :param n_best: How many translations of each text; the others are its ``alternatives``.
@@ -174,15 +175,12 @@ class Translator:
         window = model.window
         if len(texts) <= window:
             return model.translate(texts, prefixes=prefixes, html=html)
-        bar = _progress.bar(len(texts), "text", progress)
         found: list[Translation] = []
-        for begin in range(0, len(texts), window):
-            part = slice(begin, begin + window)
-            found += model.translate(texts[part], prefixes=prefixes and prefixes[part], html=html)
-            if bar is not None:
-                bar.update(len(texts[part]))
-        if bar is not None:
-            bar.close()
+        with Bar(len(texts), "text", progress) as bar:
+            for begin in range(0, len(texts), window):
+                part = slice(begin, begin + window)
+                found += model.translate(texts[part], prefixes=prefixes and prefixes[part], html=html)
+                bar.add(len(texts[part]))
         return found
 
     def translate_stream(
@@ -201,7 +199,7 @@ class Translator:
         >>> lines = (line for line in ["Guten Morgen!", "Danke."])
         >>> for translation in attentive.Translator("de-en").translate_stream(lines):
         ...     print(translation)
-        Good morning!
+        Good morning.
         Thank you.
 
         :param window: How many texts are read before they are translated together: few answer sooner, many are faster.
@@ -236,15 +234,8 @@ class Translator:
         The other options are those of :meth:`translate`, but for ``prefix`` and ``html``.
         """
         model = self._with(options)
-        bar = _progress.bar(None, "B", progress)
-        if bar is None:
-            return model.translate_file(input, output, format=format, wrapped=wrapped)
-
-        def show(done: int, all: Optional[int]) -> None:
-            bar.total = all
-            bar.update(done - bar.n)
-
-        with bar:
+        with Bar(None, "B", progress) as bar:
+            show = bar.show if bar else None
             return model.translate_file(input, output, format=format, wrapped=wrapped, progress=show)
 
     @overload
@@ -280,7 +271,7 @@ class Translator:
         >>> async def main():
         ...     return await asyncio.gather(*map(translator.atranslate, ["Guten Morgen!", "Danke."]))
         >>> [translation.text for translation in asyncio.run(main())]
-        ['Good morning!', 'Thank you.']
+        ['Good morning.', 'Thank you.']
         """
         model = self._with(options)
         if isinstance(text, str):
@@ -367,18 +358,15 @@ def _stream(
     window: Optional[int],
 ) -> Iterator[Translation]:
     size = window or 64
-    bar = _progress.bar(None, "text", progress)
-    while True:
-        part = list(islice(texts, size))
-        if not part:
-            break
-        yield from model.translate(part, prefixes=_prefixes(prefix, len(part)), html=html)
-        if bar is not None:
-            bar.update(len(part))
-        if window is None:
-            size = min(4 * size, model.window)
-    if bar is not None:
-        bar.close()
+    with Bar(None, "text", progress) as bar:
+        while True:
+            part = list(islice(texts, size))
+            if not part:
+                return
+            yield from model.translate(part, prefixes=_prefixes(prefix, len(part)), html=html)
+            bar.add(len(part))
+            if window is None:
+                size = min(4 * size, model.window)
 
 
 def _listed(texts: Sequence[str]) -> list[str]:

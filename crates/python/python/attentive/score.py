@@ -3,7 +3,7 @@
 >>> from attentive.score import BLEU
 >>> bleu = BLEU()
 >>> bleu.corpus_score(["The cat sat on a mat."], [["The cat sat on the mat."]])
-BLEU = 48.89 83.3/60.0/50.0/33.3 (BP = 1.000 ratio = 1.000 hyp_len = 7 ref_len = 7)
+BLEU = 48.89 85.7/66.7/40.0/25.0 (BP = 1.000 ratio = 1.000 hyp_len = 7 ref_len = 7)
 >>> bleu.get_signature()
 nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0
 
@@ -147,11 +147,10 @@ class Signature:
         """One line of names and values; what is None is left out."""
         last = ["version"]
         names = [name for name in self.info if name not in last] + last
-        spelled = {True: "yes", False: "no"}
 
         def pair(name: str) -> str:
             value = self.info[name]
-            value = spelled[value] if isinstance(value, bool) else value
+            value = _yes(value) if isinstance(value, bool) else value
             return f"{self._abbr[name] if short else name}:{value}"
 
         return "|".join(pair(name) for name in names if self.info[name] is not None)
@@ -387,7 +386,7 @@ class BLEU(Metric[BLEUScore]):
             smooth = f"{smooth}[{usual if value is None else value:.2f}]"
         return {
             "case": ("c", "lc" if self.lowercase else "mixed"),
-            "eff": ("e", self.effective_order),
+            "eff": ("e", _yes(self.effective_order)),
             "tok": ("tok", self.tokenizer_signature),
             "smooth": ("s", smooth),
         }
@@ -449,10 +448,10 @@ class CHRF(Metric[CHRFScore]):
     def _settings(self) -> dict[str, tuple[str, Any]]:
         return {
             "case": ("c", "lc" if self.lowercase else "mixed"),
-            "eff": ("e", not self.eps_smoothing),
+            "eff": ("e", _yes(not self.eps_smoothing)),
             "nc": ("nc", self.char_order),
             "nw": ("nw", self.word_order),
-            "space": ("s", self.whitespace),
+            "space": ("s", _yes(self.whitespace)),
         }
 
 
@@ -598,6 +597,10 @@ def sentence_ter(
 ) -> TERScore:
     """TER of a single sentence."""
     return TER(normalized, no_punct, asian_support, case_sensitive).sentence_score(hypothesis, references)
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
 
 
 def _whole(numbers: list[float]) -> list[Number]:

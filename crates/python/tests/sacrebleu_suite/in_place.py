@@ -1,7 +1,8 @@
 """A plugin of pytest's that runs sacreBLEU's own tests with attentive's metrics in the place of sacreBLEU's.
 
 `tests/run` fetches the source distribution of sacreBLEU, whose tests these are, and calls pytest with `-p in_place`. Left out
-are the tests of what is no part of scoring (data sets) or not public (the tokenizer of TER).
+are the tests of what is no part of scoring (data sets) or not public (the tokenizer of TER), and those of the significance tests: they
+pass, too, but need minutes (`test/test_significance.py`).
 """
 
 import sacrebleu

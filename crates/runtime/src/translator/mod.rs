@@ -256,6 +256,7 @@ impl<M: SearchModel + Send + Sync> Translator<M> {
             keep: self.keep(),
             tokenizer: &self.tokenizers.src,
             most_tokens: self.frame.room(&self.options),
+            stop: &self.stop,
         }
     }
 

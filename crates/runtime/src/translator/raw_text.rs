@@ -20,6 +20,7 @@ use super::prepared::{Case, Prepared};
 use super::source::{Line, Sentence};
 use super::terms::Phrase;
 use super::translation::{Alternative, Translation};
+use crate::engine::Stop;
 use crate::search::Finish;
 
 /// How what must be kept, an address for example, comes through a model.
@@ -44,6 +45,8 @@ pub(super) struct Style<'a> {
     /// Cuts text into tokens, of which a model reads so many at most.
     pub tokenizer: &'a Tokenizer,
     pub most_tokens: usize,
+    /// What is asked to stop has no further sentences.
+    pub stop: &'a Stop,
 }
 
 /// One translation for each line; `whole` translates segments.
@@ -60,6 +63,9 @@ pub(super) fn translate<L: Line>(
         .collect();
     let mut answers = whole(&sentences).into_iter();
     let mut answered = |segments: &Vec<Segment>| {
+        if style.stop.is_asked() {
+            return Translation::empty();
+        }
         let parts = segments.iter().map(|segment| {
             // One answer for each sentence: that is what `whole` promises.
             let answer = segment.is_translated().then(|| answers.next()).flatten();
@@ -94,7 +100,7 @@ enum Work {
 
 /// The segments of a line; none if the line is blank.
 pub(super) fn segment<L: Line>(line: &L, style: Style<'_>) -> Vec<Segment> {
-    if is_blank(line.text()) {
+    if is_blank(line.text()) || style.stop.is_asked() {
         return Vec::new();
     }
     let mut prefix = line.prefix().trim();
@@ -116,6 +122,9 @@ pub(super) fn segment<L: Line>(line: &L, style: Style<'_>) -> Vec<Segment> {
         }
         Lines::RawText => {
             for sentence in sentences::split(line.text(), style.language) {
+                if style.stop.is_asked() {
+                    return Vec::new();
+                }
                 for (text, gap, end) in style.pieces(sentence.text, sentence.gap) {
                     segments.push(Segment {
                         text: text.to_owned(),
@@ -283,24 +292,25 @@ impl Part {
 /// the sentences that were translated: it is normalized by length, and two sentences are no worse
 /// than one.
 fn joined(segments: &[Segment], parts: &[Part], rank: usize) -> Alternative {
-    let mut source = String::new();
     let mut line = Alternative::empty();
     let chained = parts.iter().any(|part| part.ranked(rank).pivot.is_some());
     line.pivot = chained.then(String::new);
     let (mut links, mut unit_links) = (Some(Vec::new()), Some(Vec::new()));
     let (mut src_units, mut tgt_units) = (0, 0);
+    let (mut src_words, mut tgt_words) = (Words::default(), Words::default());
     let mut translated = 0;
     let mut before = End::Sentence;
     for (segment, part) in segments.iter().zip(parts) {
         let found = part.ranked(rank);
         // 。 needs no space behind it, but its translation may.
         if before != End::WithinWord {
-            line.text
-                .push_str(sentences::space_between(&line.text, &found.text));
+            let space = sentences::space_between(&line.text, &found.text);
+            tgt_words.push(space);
+            line.text.push_str(space);
         }
         before = segment.end;
-        let (src, tgt) = (next_word(&source), next_word(&line.text));
-        add_links(&mut links, found.alignment.as_deref(), (src, tgt));
+        let words_before = (src_words.next(), tgt_words.next());
+        add_links(&mut links, found.alignment.as_deref(), words_before);
         let units_before = (src_units, tgt_units);
         add_links(
             &mut unit_links,
@@ -311,9 +321,14 @@ fn joined(segments: &[Segment], parts: &[Part], rank: usize) -> Alternative {
             src_units += units(&segment.text).len();
             tgt_units += units(&found.text).len();
         }
-        for (line, text) in [(&mut source, &segment.text), (&mut line.text, &found.text)] {
-            line.push_str(text);
-            line.push_str(&segment.gap);
+        line.text.push_str(&found.text);
+        line.text.push_str(&segment.gap);
+        for (words, text) in [
+            (&mut src_words, &segment.text),
+            (&mut tgt_words, &found.text),
+        ] {
+            words.push(text);
+            words.push(&segment.gap);
         }
         if let Some(line) = &mut line.pivot {
             line.push_str(found.pivot.as_ref().unwrap_or(&found.text));
@@ -347,10 +362,27 @@ fn add_links(
     }
 }
 
-/// The number of the word that begins, or goes on, behind this text.
-fn next_word(text: &str) -> usize {
-    let within = text.chars().next_back().is_some_and(|c| !c.is_whitespace());
-    text.split_whitespace().count() - usize::from(within)
+/// Counts the words of a text that grows: a line may have thousands of sentences.
+#[derive(Debug, Default)]
+struct Words {
+    begun: usize,
+    /// Whether the last one may go on.
+    within: bool,
+}
+
+impl Words {
+    fn push(&mut self, text: &str) {
+        let goes_on = self.within && text.starts_with(|c: char| !c.is_whitespace());
+        self.begun += text.split_whitespace().count() - usize::from(goes_on);
+        if let Some(last) = text.chars().next_back() {
+            self.within = !last.is_whitespace();
+        }
+    }
+
+    /// The number of the word that begins, or goes on, behind the text.
+    fn next(&self) -> usize {
+        self.begun - usize::from(self.within)
+    }
 }
 
 #[cfg(test)]
@@ -388,6 +420,7 @@ mod tests {
             keep: Keep::AsMarks,
             tokenizer: &tokenizer.expect("a tokenizer"),
             most_tokens: 500,
+            stop: &Stop::default(),
         };
         translate(&[line], style, whole).remove(0)
     }

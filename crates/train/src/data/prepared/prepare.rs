@@ -90,10 +90,9 @@ pub fn prepare(
         files,
     };
     let chunks = job.chunks(&folder);
-    let mut there: Vec<Option<Arc<Shard>>> =
-        chunks.iter().map(|chunk| job.existing(chunk)).collect();
+    let there: Vec<Option<Arc<Shard>>> = chunks.iter().map(|chunk| job.existing(chunk)).collect();
     let kept = there.iter().flatten().count();
-    if !job.write_missing(&chunks, &mut there, stop, progress)? {
+    if !job.write_missing(&chunks, &there, stop, progress)? {
         return Ok(Outcome::Interrupted);
     }
     let manifest = Box::new(job.manifest(preparation, &chunks)?);
@@ -239,7 +238,7 @@ impl Job<'_> {
     fn write_missing(
         &self,
         chunks: &[Chunk],
-        there: &mut [Option<Arc<Shard>>],
+        there: &[Option<Arc<Shard>>],
         stop: &AtomicBool,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<bool> {
@@ -247,7 +246,7 @@ impl Job<'_> {
         progress(Progress::Encoding(done, chunks.len()));
         let missing: Vec<&Chunk> = chunks
             .iter()
-            .zip(&*there)
+            .zip(there)
             .filter(|(_, shard)| shard.is_none())
             .map(|(chunk, _)| chunk)
             .collect();
