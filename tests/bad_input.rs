@@ -34,6 +34,23 @@ fn small_run(folder: &Folder) -> String {
     folder.path("run")
 }
 
+#[cfg(not(feature = "mpi"))]
+#[test]
+fn a_program_without_mpi_refuses_to_be_one_of_several() {
+    let folder = Folder::new();
+    folder.file("train.src", b"a b\n");
+    folder.file("train.tgt", b"a b\n");
+    let (recipe, run) = (folder.recipe(), folder.path("run"));
+    let variables = [("OMPI_COMM_WORLD_SIZE", "2"), ("OMPI_COMM_WORLD_RANK", "1")];
+    let mut train = command(&["train", &recipe, "--out", &run]);
+    let output = train.envs(variables).output().expect("the binary runs");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("process 1 of 2"), "{stderr}");
+    assert!(stderr.contains("--features mpi"), "{stderr}");
+    assert!(!Path::new(&run).exists());
+}
+
 #[test]
 fn a_missing_recipe_is_said_so() {
     let folder = Folder::new();

@@ -91,14 +91,13 @@ fn mpirun(ranks: usize, words: &[String]) -> Command {
 
 fn launcher() -> Command {
     let mut command = Command::new("mpirun");
-    // As the superuser in a container, on machines with fewer cores than ranks; and time to save when it is stopped.
+    // As the superuser in a container, on machines with fewer cores than ranks.
     command.args([
         "--allow-run-as-root",
         "--oversubscribe",
         "--bind-to",
         "none",
     ]);
-    command.args(["--mca", "odls_base_sigkill_timeout", "60"]);
     command.stderr(Stdio::piped()).stdout(Stdio::piped());
     command
 }

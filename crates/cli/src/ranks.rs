@@ -3,10 +3,7 @@
 //! With the feature `mpi` they train together; without it they are refused, because each would train the same
 //! model into the same folder.
 
-use attentive_train::distributed::{
-    Communicator, SingleProcess,
-    launch::{Launch, launched},
-};
+use attentive_train::distributed::{Communicator, SingleProcess, launch::launched};
 
 use crate::terminal::Terminal;
 
@@ -39,7 +36,8 @@ impl Ranks {
     /// Refuses to be one of several.
     #[cfg(not(feature = "mpi"))]
     pub fn join() -> anyhow::Result<Self> {
-        if let Some(Launch { size, rank, .. }) = launched() {
+        if let Some(launch) = launched() {
+            let (size, rank) = (launch.size, launch.rank);
             anyhow::bail!(crate::exit::Ending::Usage(format!(
                 "this is process {rank} of {size} that were started together, and this program was built without \
                  MPI: each would train the same model into the same folder. Build it with `cargo build --release \
@@ -74,7 +72,7 @@ impl Ranks {
             let rank = mpi.rank();
             if rank > 0 {
                 // Most of what can fail fails everywhere: then rank 0 says it alone.
-                std::thread::sleep(std::time::Duration::from_millis(500));
+                std::thread::sleep(std::time::Duration::from_secs(2));
             }
             terminal.error(format_args!(
                 "rank {rank} on {}: {}\nThis ends all ranks. The last checkpoint is intact: the same command goes on from it, \
