@@ -221,12 +221,7 @@ impl<'a> Factor<'a> {
     }
 
     /// Writes `left` times this into a matrix by rows.
-    pub(super) fn write_product(
-        &self,
-        output: &mut [f32],
-        left: Matrix,
-        destination: Destination,
-    ) {
+    pub(super) fn write_product(&self, output: &mut [f32], left: Matrix, destination: Destination) {
         assert_eq!(output.len(), left.rows * self.matrix.columns);
         assert_eq!(left.columns, self.matrix.rows);
         let output = output.as_mut_ptr();
