@@ -23,6 +23,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 CORES = os.cpu_count()
 WARM_UP = 3
+TOKENS = int(os.environ.get("TOKENS", "2048"))  # of a batch
 ADDRESS = ("127.0.0.1", "29571")
 
 
@@ -37,7 +38,7 @@ def settings(size, data, **more):
         "optimizer.kind": "adam",
         "augmentation.subword_dropout": 0,
         "training.ema_decay": 0,
-        "training.batch_tokens": 2048,
+        "training.batch_tokens": TOKENS,
         "training.log_every": 1,
         "training.epochs": 100,
         "validation.every_epochs": 0,
@@ -224,22 +225,24 @@ def parameters_of(size, vocabulary=8000):
     return embedding + layers * (12 * d * d + 4 * d * ff), embedding
 
 
-def fit(local, slow, size):
-    """The numbers of the model from four runs: one process with one and with four batches to a step, two ranks on one
-    machine, and two ranks over a link with and without overlap."""
+def fit(local, link, slow, size):
+    """The numbers of the model from six runs of one size: one process with one and with four batches to a step, two and
+    four ranks on one machine, two ranks over one link with and without overlap. And the share of the link's bytes that
+    are gradients."""
     numbers, tail = parameters_of(size)
     batch = (local["1 rank, 4 batches"] - local["1 rank, 1 batch"]) / 3
-    model = {"batch": batch, "step": local["1 rank, 1 batch"] - batch, "numbers": numbers, "tail": tail}
-    link = slow["link"]
-    # Without overlap everything is exposed: what is left over is copying and computing side by side.
-    both = local["2 ranks"] - model["step"]
-    bytes_seconds = 4 * numbers / link["bandwidth"]
-    rest = slow["no overlap"] - bytes_seconds - 3 * link["latency"] - model["step"]
-    model["copy"] = max(0.0, 0.5 * (rest - both)) if rest > both else 0.0
-    model["together"] = max(1.0, (both - model["copy"]) / (2 * batch))
-    exposed = slow["overlap"] - (slow["no overlap"] - bytes_seconds)
-    model["window"] = max(0.0, min(1.0, (bytes_seconds - exposed) / (batch * model["together"])))
-    return model
+    step = max(0.0, local["1 rank, 1 batch"] - batch)
+    # Four ranks on two cores take turns: computing takes as long as with two, the rest twice as long.
+    copy = max(0.0, local["4 ranks"] - local["2 ranks"] - step) if CORES == 2 else 0.0
+    together = max(1.0, (local["2 ranks"] - step - copy) / (2 * batch))
+    travelling = slow["f32, no overlap"] - local["2 ranks"] - 3 * link["latency"]
+    goodput = min(1.0, 4 * numbers / travelling / link["bandwidth"])
+    hidden = slow["f32, no overlap"] - slow["f32"]
+    window = max(0.0, min(1.0, hidden / (batch * together)))
+    model = {
+        "batch": batch, "step": step, "numbers": numbers, "tail": tail, "copy": copy, "together": together, "window": window,
+    }
+    return model, goodput
 
 
 def links(options):
@@ -275,27 +278,24 @@ def links(options):
 
 def report(found):
     """Fits the model to some of the measurements, predicts all, and says how far off it is."""
-    goodput = 0.95  # of the bytes of a link, headers and acknowledgements aside
-    as_link = lambda entry: {
-        "bandwidth": goodput * entry["mbit"] * 1e6 / 8, "latency": entry["milliseconds"] / 1e3, "shared": True,
-    }
-    two = [entry for entry in found["links"] if entry["ranks"] == 2]
-    slow = max(two, key=lambda entry: -entry["mbit"])
-    given = {"link": as_link(slow), "overlap": slow["f32"], "no overlap": slow["f32, no overlap"]}
-    model = fit(found["local"], given, found["size"])
-    print("\nmodel:", json.dumps({key: round(value, 4) for key, value in model.items()}))
-    memory = {"bandwidth": 4e9, "latency": 0.0, "shared": True}
+    nominal = lambda entry: {"bandwidth": entry["mbit"] * 1e6 / 8, "latency": entry["milliseconds"] / 1e3, "shared": True}
+    slow = min((entry for entry in found["links"] if entry["ranks"] == 2), key=lambda entry: entry["mbit"])
+    model, goodput = fit(found["local"], nominal(slow), slow, found["size"])
+    print("\nmodel:", json.dumps({key: round(value, 4) for key, value in {**model, "goodput": goodput}.items()}))
+    memory = {"bandwidth": 1e12, "latency": 0.0, "shared": True}  # its cost is part of copying
     rows = []
     for name, seconds in found["local"].items():
         ranks, batches = int(name[0]), 1 if "1 batch" in name else 4
         rows.append((f"one machine, {name}", seconds, predicted(model, memory, ranks, batches)))
     for entry in found["links"]:
+        link = nominal(entry)
+        link["bandwidth"] *= goodput
         for name in ("f32", "f32, no overlap", "bf16", "bf16, no overlap"):
-            guess = predicted(
-                model, as_link(entry), entry["ranks"], 4, wire=2 if "bf16" in name else 4, overlap="no overlap" not in name
-            )
-            rows.append((f"{entry['mbit']:g} Mbit/s, {entry['milliseconds']:g} ms, {entry['ranks']} ranks, {name}", entry[name], guess))
-    print(f"\n{'run':52} {'measured':>9} {'model':>8} {'error':>6}   seconds of a step of 4 batches")
+            wire, overlap = 2 if "bf16" in name else 4, "no overlap" not in name
+            guess = predicted(model, link, entry["ranks"], 4, wire, overlap)
+            place = f"{entry['mbit']:g} Mbit/s, {entry['milliseconds']:g} ms, {entry['ranks']} ranks"
+            rows.append((f"{place}, {name}", entry[name], guess))
+    print(f"\n{'run':52} {'measured':>9} {'model':>8} {'error':>6}   seconds of a step")
     for name, seconds, guess in rows:
         print(f"{name:52} {seconds:9.3f} {guess:8.3f} {guess / seconds - 1:+6.0%}")
 

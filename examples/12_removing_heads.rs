@@ -16,6 +16,7 @@ use attentive_nn::models::transformer::Transformer;
 use attentive_nn::parameters;
 use attentive_text::special::{source_ids, target_ids};
 use attentive_train::data::corpus::Pair;
+use attentive_train::distributed::SingleProcess;
 use attentive_train::evaluation::sums;
 use attentive_train::events::Observer;
 use attentive_train::{Recipe, Session, train};
@@ -110,7 +111,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     })
     .into();
     let perplexity = |removed: &[(usize, usize)]| {
-        let (_, entropy, tokens) = sums(&without(&model, removed), &pairs, 0.0);
+        let (_, entropy, tokens) = sums(&without(&model, removed), &pairs, 0.0, &SingleProcess);
         (entropy / tokens as f64).exp()
     };
 

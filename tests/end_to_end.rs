@@ -452,3 +452,40 @@ fn a_run_can_be_watched_and_its_newest_checkpoint_translates() {
     server.kill().expect("it runs");
     server.wait().expect("it ends");
 }
+
+/// Another family of models goes the same way; what it learns is tested elsewhere.
+#[test]
+fn a_recurrent_translator_translates_evaluates_and_shows_its_attention() {
+    let folder = Folder::new();
+    let recipe = folder.file(
+        "recurrent.toml",
+        "[data.synthetic]\ntask = \"copy\"\nlines = 400\nval_lines = 10\nsymbols = 8\n\
+         [tokenizer]\nkind = \"word\"\nvocab_size = 0\n\
+         [model]\nfamily = \"recurrent\"\npreset = \"tiny\"\nd_embedding = 16\nd_hidden = 24\n\
+         [training]\nmax_steps = 10\nbatch_tokens = 300\n",
+    );
+    let run = folder.path("run");
+    let trained = attentive(&["train", &recipe, "--out", &run]);
+    assert_eq!(trained.code, 0, "{trained:?}");
+    assert!(
+        trained.stderr.contains("attentive translate"),
+        "{trained:?}"
+    );
+
+    let lines = attentive(&["translate", "--model", &run, "a b c", "", "d e"]).good();
+    assert_eq!(lines.lines().count(), 3);
+    let refused = attentive(&["translate", "--model", &run, "--alignments", "a b"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+
+    let src = folder.file("test.src", "a b c\nd e f\n");
+    let evaluated = attentive(&[
+        "evaluate", "--model", &run, "--src", &src, "--ref", &src, "--json",
+    ]);
+    let scores: Value = serde_json::from_str(&evaluated.good()).expect("JSON");
+    assert!(scores["perplexity"].as_f64().expect("a number") > 1.0);
+
+    let map = attentive(&["attention", "--model", &run, "a b c", "--format", "json"]).good();
+    assert!(map.contains("cross"), "{map}");
+    let info = attentive(&["info", &run]).good();
+    assert!(info.contains("recurrent"), "{info}");
+}

@@ -144,7 +144,7 @@ fn with_known_models(error: ModelError, path: &Path) -> CatalogError {
         return error.into();
     }
     CatalogError::NoSuchModel {
-        error,
+        error: Box::new(error),
         built_in: built_in_names(),
     }
 }

@@ -33,7 +33,7 @@ pub enum CatalogError {
     )]
     NoSuchModel {
         /// Why it is no model directory.
-        error: ModelError,
+        error: Box<ModelError>,
         /// The names of the built-in models.
         built_in: String,
     },

@@ -11,8 +11,10 @@ use attentive_model::config::AnyConfig;
 use attentive_model::directory::{AnyModelDir, ModelDir};
 use attentive_model::{Generation, Tokenizers};
 use attentive_nn::models::EncoderDecoder;
+use attentive_nn::models::gpt::Gpt;
 use attentive_nn::models::transformer::Transformer;
 use attentive_runtime::translator::{Translator, TranslatorOptions};
+use attentive_text::Tokenizer;
 
 use crate::model::{Choice, named_usage};
 
@@ -26,6 +28,29 @@ pub struct LoadedModel<N: EncoderDecoder = Transformer> {
     pub generation: Generation,
     /// The network.
     pub network: N,
+}
+
+/// A language model on a device.
+pub struct LoadedGpt {
+    /// Cuts text and puts it together.
+    pub tokenizer: Tokenizer,
+    /// The network.
+    pub network: Gpt,
+}
+
+impl LoadedGpt {
+    /// Loads the network of a directory, or the best one of a training run.
+    pub fn open(directory: &Path, device: &str) -> anyhow::Result<Self> {
+        let device = attentive_nn::device::parse(device)?;
+        let model = AnyModelDir::open(directory)?;
+        let config = model.config_of()?;
+        let network = Gpt::load(config, &ModelDir::weights_path(&model.path), &device)
+            .with_context(|| format!("cannot load the model {}", directory.display()))?;
+        Ok(Self {
+            tokenizer: model.tokenizer()?.clone(),
+            network,
+        })
+    }
 }
 
 /// The folder of a recurrent translator, which only a network computes; nothing for other models.

@@ -28,7 +28,7 @@ pub mod shortlist;
 pub mod tensors;
 pub mod weights;
 
-pub use config::{AnyConfig, Family, GptConfig, ModelConfig, TransformerConfig};
+pub use config::{AnyConfig, BertConfig, Family, GptConfig, ModelConfig, TransformerConfig};
 pub use directory::{AnyModelDir, EmbeddedModel, ModelDir, Tokenizers};
 pub use error::{ModelError, Result};
 pub use generation::Generation;

@@ -68,6 +68,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// One layer that reads a sequence.
 #[derive(Module, Debug)]
+#[allow(clippy::large_enum_variant)] // There is only one of them at a time.
 enum Layer {
     Recurrence(Gru),
     Convolution(Convolution),

@@ -48,12 +48,14 @@ pub enum PictureError {
         /// The last one.
         last: usize,
     },
-    /// An attention that the model does not have.
-    #[error(
-        "this model has no such attention: a recurrent decoder has no self-attention, a recurrent encoder neither, and \
-         with one fixed context there is no cross-attention"
-    )]
-    NoSuchAttention,
+    /// A kind of attention that the model does not have.
+    #[error("this model has no {asked}; it has {there}")]
+    NoSuchAttention {
+        /// The kinds asked for.
+        asked: String,
+        /// The kinds that it has.
+        there: String,
+    },
     /// A run whose history cannot be read.
     #[error("cannot read the history {}: {source}\n{remedy}", path.display())]
     Unreadable {

@@ -5,7 +5,7 @@
 //! result.
 
 use attentive_model::Tokenizers;
-use attentive_runtime::inspection::{Inspect, Prediction};
+use attentive_runtime::inspection::{Inspect, Inspection, Prediction};
 use attentive_runtime::search::{Request, SearchOptions, search};
 use attentive_text::Tokenizer;
 use attentive_text::special::{decoder_input, decoder_output, source_ids};
@@ -70,6 +70,48 @@ impl Record {
                 Target::Given(text) => text.to_owned(),
                 Target::Translation(_) => tgt.decode(&tgt_ids),
             },
+        }
+        .check()
+    }
+}
+
+impl Record {
+    /// What a language model that sees `context` tokens makes of a text: `inspect` runs it over the text's tokens, with
+    /// so many candidates for each next token.
+    pub fn of_text(
+        tokenizer: &Tokenizer,
+        text: &str,
+        context: usize,
+        inspect: impl FnOnce(&[u32], usize) -> Inspection,
+    ) -> Result<Self> {
+        let ids = tokenizer.encode(text);
+        if ids.is_empty() {
+            return Err(PictureError::EmptySentence);
+        }
+        refuse_long("the text", ids.len(), context.min(MAX_TOKENS))?;
+        let inspection = inspect(&ids, CANDIDATES);
+        let next = inspection.predictions.last();
+        let next = next.and_then(|last| last.candidates.first());
+        let written: Vec<u32> = ids[1..]
+            .iter()
+            .copied()
+            .chain(next.map(|(id, _)| *id))
+            .collect();
+        let all = [&ids[..1], &written[..]].concat();
+        Record {
+            source: Side::new(tokenizer, &[]),
+            read: Side::new(tokenizer, &ids),
+            written: Side::new(tokenizer, &written),
+            encoder: Vec::new(),
+            decoder: maps(inspection.decoder, ids.len(), ids.len())?,
+            cross: Vec::new(),
+            steps: inspection
+                .predictions
+                .into_iter()
+                .map(|prediction| step(prediction, tokenizer))
+                .collect(),
+            source_text: text.to_owned(),
+            target_text: tokenizer.decode(&all),
         }
         .check()
     }

@@ -16,13 +16,14 @@ pub struct Record {
     pub source: Side,
     /// What the decoder read: `<s>`, then the translation.
     pub read: Side,
-    /// What the decoder wrote at each of these positions: the translation, then `</s>`.
+    /// What the decoder wrote at each of these positions: the translation, then `</s>`. In a language model, the token
+    /// behind each one.
     pub written: Side,
-    /// Encoder self-attention, `[layer][head]`: from `source` to `source`.
+    /// Encoder self-attention, `[layer][head]`: from `source` to `source`. No layers in a decoder-only model (GPT).
     pub encoder: Vec<Vec<Map>>,
     /// Decoder self-attention: from `read` to `read`. No layers if the decoder is recurrent (SSRU).
     pub decoder: Vec<Vec<Map>>,
-    /// Cross-attention: from `written` to `source`.
+    /// Cross-attention: from `written` to `source`. No layers in a decoder-only model.
     pub cross: Vec<Vec<Map>>,
     /// The decoder's prediction at each position.
     pub steps: Vec<Step>,
@@ -207,7 +208,8 @@ impl Record {
             let found = format!("{} and {}", self.read.len(), self.steps.len());
             return shape("tokens read and steps".into(), positions.to_string(), found);
         }
-        if !self.decoder.is_empty() && self.decoder.len() != self.cross.len() {
+        let both = !self.decoder.is_empty() && !self.cross.is_empty();
+        if both && self.decoder.len() != self.cross.len() {
             let (expected, found) = (self.decoder.len(), self.cross.len());
             return shape(
                 "cross-attention layers".into(),
@@ -218,7 +220,7 @@ impl Record {
         for kind in Kind::ALL {
             let size = (self.queries(kind).len(), self.keys(kind).len());
             let layers = self.layers(kind);
-            if layers.is_empty() && kind == Kind::Decoder {
+            if layers.is_empty() && Kind::ALL.iter().any(|kind| !self.layers(*kind).is_empty()) {
                 continue;
             }
             if layers.is_empty() || layers.iter().any(|heads| heads.len() != layers[0].len()) {

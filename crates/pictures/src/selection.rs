@@ -78,7 +78,17 @@ impl Selection {
         let has = |kind: &Kind| !record.layers(*kind).is_empty();
         let kinds: Vec<Kind> = self.kinds.iter().copied().filter(has).collect();
         if kinds.is_empty() {
-            return Err(PictureError::NoSuchAttention);
+            let titles = |kinds: Vec<Kind>| {
+                let titles: Vec<String> = kinds
+                    .iter()
+                    .map(|kind| kind.title().to_lowercase())
+                    .collect();
+                titles.join(" and ")
+            };
+            return Err(PictureError::NoSuchAttention {
+                asked: titles(self.kinds.clone()),
+                there: titles(Kind::ALL.into_iter().filter(has).collect()),
+            });
         }
         Ok(kinds)
     }
@@ -215,7 +225,30 @@ mod tests {
             ..selection(Heads::Mean, None)
         };
         let message = only.of(&record).unwrap_err().to_string();
-        assert!(message.contains("recurrent decoder"), "{message}");
+        assert_eq!(
+            message,
+            "this model has no decoder self-attention; it has encoder self-attention and cross-attention"
+        );
+    }
+
+    #[test]
+    fn a_decoder_only_model_shows_its_self_attention_and_says_what_it_lacks() {
+        let mut record = sample::record(7, 5, 3, 4);
+        record.encoder.clear();
+        record.cross.clear();
+        let record = record.check().unwrap();
+        let sections = selection(Heads::Rollout, None).of(&record).unwrap();
+        assert_eq!(sections.len(), 1);
+        assert_eq!(sections[0].kind, Kind::Decoder);
+        let only = Selection {
+            kinds: vec![Kind::Cross],
+            ..selection(Heads::Mean, None)
+        };
+        let message = only.of(&record).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "this model has no cross-attention; it has decoder self-attention"
+        );
     }
 
     #[test]

@@ -49,6 +49,14 @@ pub enum TrainError {
         /// The task's.
         expected: &'static str,
     },
+    /// A family whose models can be used here, but not trained.
+    #[error(
+        "models of the family `{family}` are not trained here: import one (`attentive import`)"
+    )]
+    NoTask {
+        /// The family.
+        family: &'static str,
+    },
     /// Less text than the model sees at once.
     #[error(
         "the training text has {tokens} tokens, but the model sees {context} at once and predicts one more; give \

@@ -22,7 +22,7 @@ use crate::{
     },
     distributed::{Communicator, SingleProcess, all_gather},
     events::Sample,
-    recipe::RECIPE_FILE,
+    recipe::{RECIPE_FILE, Validation},
     task::translation::{batch_loss, smoothing},
 };
 
@@ -157,20 +157,19 @@ fn joined<O: Serialize + DeserializeOwned>(own: Vec<O>, processes: &dyn Communic
     joined
 }
 
-/// Translates `src` and scores it against `tgt` as sacreBLEU would; the first `samples` lines come back. The processes
-/// share the lines.
+/// Translates `src` and scores it against `tgt` as sacreBLEU would; with the beam size of `validation`; the
+/// samples that it asks for come back. The processes share the lines.
 pub fn bleu<N: EncoderDecoder>(
     model: &N,
     config: &N::Config,
     tokenizers: &Tokenizers,
     src: &[String],
     tgt: &[String],
-    beam: usize,
-    samples: usize,
+    validation: &Validation,
     processes: &dyn Communicator,
 ) -> Result<(f64, Vec<Sample>)> {
     let options = TranslatorOptions {
-        search: match beam {
+        search: match validation.beam {
             0 | 1 => SearchOptions::greedy(),
             size => SearchOptions::beam(size),
         },
@@ -187,7 +186,7 @@ pub fn bleu<N: EncoderDecoder>(
     let own: Vec<String> = own.cloned().collect();
     let own = translator.translate(&own).into_iter();
     let outputs = joined(own.map(|translation| translation.text).collect(), processes);
-    let samples = (0..src.len().min(samples))
+    let samples = (0..src.len().min(validation.samples))
         .map(|i| Sample {
             source: src[i].clone(),
             reference: tgt[i].clone(),

@@ -59,5 +59,8 @@ pub fn train_together(
         }
         Family::Recurrent => trainer::train::<Translation<Recurrent>>(session, processes, observer),
         Family::Gpt => trainer::train::<LanguageModel>(session, processes, observer),
+        Family::Bert => Err(TrainError::NoTask {
+            family: Family::Bert.name(),
+        }),
     }
 }

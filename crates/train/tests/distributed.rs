@@ -16,8 +16,7 @@ use attentive_train::{
     },
     events::{Event, Observer, Outcome},
     run::state::TrainState,
-    task::translation::Translation,
-    trainer,
+    train_together,
 };
 use burn::tensor::Device;
 use serde_json::Value;
@@ -85,7 +84,7 @@ fn train_with(
         device: Device::flex(),
         stop: &stop,
     };
-    trainer::train::<Translation>(session, communicator, &mut StopAfter(steps, &stop))
+    train_together(session, communicator, &mut StopAfter(steps, &stop))
 }
 
 /// Trains in so many processes, of which process 0 alone is asked to stop.
@@ -198,6 +197,27 @@ fn in_the_exact_order_any_number_of_processes_learns_bit_by_bit_the_same() {
             assert!(run(size) == one, "{size} processes differ with {way:?}");
         }
     }
+}
+
+#[test]
+fn recurrent_models_share_their_batches_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let (start, end) = (
+        RECIPE.find("[model]").unwrap(),
+        RECIPE.find("[training]").unwrap(),
+    );
+    let model = "[model]\nfamily = \"recurrent\"\npreset = \"tiny\"\nd_embedding = 16\nd_hidden = 16\ndropout = 0.2\n";
+    let text =
+        format!("{}{model}{}", &RECIPE[..start], &RECIPE[end..]).replace("r_drop", "# r_drop");
+    let recipe = Recipe::from_toml_str("test", &text, &[]).unwrap();
+    let run = |size: usize| {
+        let run = dir.path().join(size.to_string());
+        for ended in train(size, &recipe, &run, u64::MAX) {
+            assert_eq!(ended.unwrap(), Outcome::Finished);
+        }
+        outcome(&run)
+    };
+    assert!(run(1) == run(2), "the runs differ");
 }
 
 #[test]

@@ -37,9 +37,9 @@ layers = 2
 context = 24
 [training]
 seed = 5
-epochs = 100
-max_steps = 150
-batch_size = 8
+epochs = 200
+max_steps = 400
+batch_size = 16
 clip_norm = 1.0
 log_every = 1
 precision = "f32"
@@ -48,10 +48,11 @@ kind = "adamw"
 beta2 = 0.99
 [schedule]
 kind = "constant"
-learning_rate = 0.01
+learning_rate = 0.005
+warmup = 20
 [validation]
 every_epochs = 0
-every_steps = 150
+every_steps = 400
 samples = 1
 [checkpoints]
 keep_last = 50

@@ -250,8 +250,8 @@ fn a_damaged_a_cut_a_missing_and_a_foreign_shard_are_named_and_written_anew() {
     let short = |bytes: &mut Vec<u8>| bytes.truncate(50);
     let other =
         |bytes: &mut Vec<u8>| *bytes = b"something else, long enough to be a header".repeat(9);
-    let damages: [&dyn Fn(&mut Vec<u8>); 4] = [&header, &cut, &short, &other];
-    for damage in damages {
+    type Damage<'a> = &'a dyn Fn(&mut Vec<u8>);
+    for damage in [&header as Damage, &cut, &short, &other] {
         let mut bytes = intact[0].clone();
         damage(&mut bytes);
         fs::write(corpus.shard(0), &bytes).unwrap();

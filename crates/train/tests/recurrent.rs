@@ -93,7 +93,8 @@ fn a_recurrent_translator_learns_to_reverse_and_its_attention_reads_from_the_end
     let target: Vec<u32> = line.iter().rev().copied().collect();
     let weights = &model.inspect(&line, &target, 1).cross[0][0];
     let on_diagonal: f32 = (0..5).map(|row| weights[row * 6 + 4 - row]).sum();
-    assert!(on_diagonal > 0.7 * 5.0, "{on_diagonal} of 5");
+    // Evenly spread weights would give 5 / 6.
+    assert!(on_diagonal > 2.5, "{on_diagonal} of 5");
 
     let translator = Translator::new(model, tokenizers, TranslatorOptions::default()).unwrap();
     let sources: Vec<&str> = unseen.iter().map(|(src, _)| src.as_str()).collect();

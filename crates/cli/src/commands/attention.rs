@@ -2,11 +2,15 @@
 //!
 //! `attentive-pictures` runs the model ([`Record::of`]) and draws; [`crate::picture`] writes.
 
+#[cfg(feature = "training")]
+use std::path::Path;
 use std::path::PathBuf;
 
 #[cfg(feature = "training")]
 use attentive_hub::StoredModel;
 use attentive_hub::route::Route;
+#[cfg(feature = "training")]
+use attentive_model::{AnyModelDir, Family};
 #[cfg(feature = "training")]
 use attentive_nn::models::{recurrent::Recurrent, transformer::Transformer};
 use attentive_pictures::color::Theme;
@@ -26,7 +30,7 @@ use crate::direction::DirectionArgs;
 use crate::exit::Ending;
 use crate::model::{Choice, only_for_the_cpu};
 #[cfg(feature = "training")]
-use crate::network::{self, LoadedModel};
+use crate::network::{self, LoadedGpt, LoadedModel};
 use crate::picture::PictureArgs;
 use crate::terminal::Terminal;
 use crate::wording::plural;
@@ -35,7 +39,7 @@ use crate::wording::plural;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct AttentionArgs {
-    /// The source sentence
+    /// The source sentence, or the text for a language model (GPT)
     sentence: String,
     /// A model directory, a training run (its best model), or a built-in model (de-en, en-de)
     /// [default: the built-in model for the language of the sentence]
@@ -84,6 +88,7 @@ Examples:
   attentive attention --model runs/multi30k \"Ein Hund rennt.\" --out heads.svg --kind cross
   attentive attention --model runs/multi30k \"Ein Hund rennt.\" --out one.png --kind cross --layer 3 --head 2
   attentive attention --model runs/multi30k \"Ein Hund rennt.\" --target \"A dog runs.\" --format json
+  attentive attention --model runs/gpt-shakespeare \"ROMEO: What light\" --out heads.svg
 
 Rows are queries, columns are keys. In cross-attention the rows are the tokens that are written; in the
 decoder's self-attention they are the tokens that were read, `<s>` first. The sentence goes to the model
@@ -123,7 +128,7 @@ pub fn run(args: AttentionArgs, terminal: &Terminal) -> anyhow::Result<()> {
     if format == Format::Png {
         args.picture.refuse_binary_on_terminal()?;
     }
-    let selection = args.selection(format);
+    let mut selection = args.selection(format);
     let choice = args.choice(terminal)?;
     let record = args.record(&choice)?;
     warn_unknown("the sentence", &record.source, terminal);
@@ -137,6 +142,9 @@ pub fn run(args: AttentionArgs, terminal: &Terminal) -> anyhow::Result<()> {
     };
     if record.decoder.is_empty() && selection.kinds.len() > 1 {
         terminal.note("the decoder is recurrent: there is no self-attention of its own");
+    }
+    if record.cross.is_empty() && !record.decoder.is_empty() && args.kind.is_none() {
+        selection.kinds = vec![Kind::Decoder];
     }
     let theme = args.picture.theme(Theme::Light);
     let sections = selection.of(&record).map_err(usage)?;
@@ -214,6 +222,14 @@ impl AttentionArgs {
             return Ok(Record::of(network, tokenizers, &self.sentence, target)?);
         }
         let record = match (self.device.device.as_str(), choice) {
+            #[cfg(feature = "training")]
+            (device, Choice::Directory(folder)) if is_language_model(folder) => {
+                let model = LoadedGpt::open(folder, device)?;
+                let context = model.network.context();
+                Record::of_text(&model.tokenizer, &self.sentence, context, |ids, top| {
+                    model.network.inspect(ids, top)
+                })
+            }
             ("cpu", _) => {
                 let dir = choice.open()?;
                 let model = CpuModel::open(&dir, Compute::Auto)?;
@@ -265,12 +281,18 @@ impl AttentionArgs {
     }
 }
 
+/// Whether a directory holds a language model; whatever else is wrong with it is told by whoever opens it.
+#[cfg(feature = "training")]
+fn is_language_model(folder: &Path) -> bool {
+    AnyModelDir::open(folder).is_ok_and(|model| model.config.family() == Family::Gpt)
+}
+
 /// Layers and heads that are not there are wrong usage.
 fn usage(error: PictureError) -> anyhow::Error {
     match error {
         PictureError::NoSuchLayer { .. }
         | PictureError::NoSuchHead { .. }
-        | PictureError::NoSuchAttention => Ending::Usage(error.to_string()).into(),
+        | PictureError::NoSuchAttention { .. } => Ending::Usage(error.to_string()).into(),
         other => other.into(),
     }
 }

@@ -9,12 +9,16 @@ use attentive_metrics::bleu::{Bleu, BleuScorer, looks_tokenized};
 use attentive_metrics::bleu_options::BleuOptions;
 use attentive_metrics::references::References;
 use attentive_metrics::scorer::Scorer;
+use attentive_model::Family;
 use attentive_model::directory::AnyModelDir;
 use attentive_nn::models::EncoderDecoder;
 use attentive_nn::models::recurrent::Recurrent;
 use attentive_runtime::translator::{Translation, TranslatorOptions};
 use attentive_text::ParallelCorpus;
+use attentive_text::lines::read_lines;
+use attentive_train::data::text::token_stream;
 use attentive_train::evaluation::{self, Evaluation};
+use attentive_train::task::language_model::cross_entropy_per_token;
 use clap::Args;
 use serde_json::json;
 
@@ -23,7 +27,7 @@ use crate::decoding::notices::Notices;
 use crate::decoding::{DecodingArgs, LinesArgs};
 use crate::exit::Ending;
 use crate::model::{self, Choice};
-use crate::network::{self, LoadedModel};
+use crate::network::{self, LoadedGpt, LoadedModel};
 use crate::output::Output;
 use crate::terminal::Terminal;
 use crate::wording::{count, plural};
@@ -36,11 +40,14 @@ pub struct EvaluateArgs {
     #[arg(long, short, value_name = "MODEL")]
     model: PathBuf,
     /// The source side of the test set, plain or gzip'd
-    #[arg(long, value_name = "FILE")]
-    src: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "text")]
+    src: Option<PathBuf>,
     /// The reference translations
-    #[arg(long = "ref", value_name = "FILE")]
-    reference: PathBuf,
+    #[arg(long = "ref", value_name = "FILE", required_unless_present = "text")]
+    reference: Option<PathBuf>,
+    /// Running text to measure a language model (GPT) on
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["src", "reference", "output"])]
+    text: Option<PathBuf>,
     /// Keep the model's translations in a file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -59,15 +66,27 @@ const EXAMPLES: &str = "\
 Examples:
   attentive evaluate --model runs/multi30k --src test.de --ref test.en -o test.hyp
   attentive evaluate --model de-en --src test.de --ref test.en --whole-lines
+  attentive evaluate --model runs/gpt-shakespeare --text test.txt
 
 Loss is the training objective per target token, with the label smoothing of the model's recipe (0.1
 without one); perplexity is exp of the cross-entropy;
-both need f32 weights, which built-in and quantized models do not have. BLEU is sacreBLEU's, with its signature.";
+both need f32 weights, which built-in and quantized models do not have. Of a language model they are
+those of --text, each token seen after at most a context of others. BLEU is sacreBLEU's, with its signature.";
 
 /// Measures.
 pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
-    let test = ParallelCorpus::read(slice::from_ref(&args.src), slice::from_ref(&args.reference))?;
+    if let Some(text) = &args.text {
+        return language_model(&args, text);
+    }
     let choice = Choice::of(&args.model)?;
+    if choice.open_any()?.config.family() == Family::Gpt {
+        let problem = "a language model is measured on running text: give it with --text FILE";
+        return Err(Ending::Usage(problem.to_owned()).into());
+    }
+    let (Some(src), Some(reference)) = (&args.src, &args.reference) else {
+        return Err(Ending::Usage("--src and --ref belong together".to_owned()).into());
+    };
+    let test = ParallelCorpus::read(slice::from_ref(src), slice::from_ref(reference))?;
     // Begun before the work, so that a place that cannot be written to is known before it.
     let mut hypotheses_file = match &args.output {
         Some(path) => Some(Output::open(Some(path))?),
@@ -185,6 +204,40 @@ impl EvaluateArgs {
             }
         }
     }
+}
+
+/// Loss and perplexity of a language model on running text.
+fn language_model(args: &EvaluateArgs, text: &Path) -> anyhow::Result<()> {
+    let model = LoadedGpt::open(&args.model, &args.device.device)?;
+    let lines = read_lines(text)?.into_iter();
+    let text: Vec<String> = vec![lines.map(|line| line + "\n").collect()];
+    let tokens = token_stream(&model.tokenizer, &text);
+    if tokens.len() < 2 {
+        return Err(anyhow::anyhow!(
+            "the text is empty: there is nothing to measure"
+        ));
+    }
+    let loss = cross_entropy_per_token(&model.network, &tokens);
+    let (predicted, characters) = (tokens.len() - 1, text[0].chars().count());
+    let bits = loss * predicted as f64 / characters as f64 / std::f64::consts::LN_2;
+    let mut output = Output::stdout();
+    if args.json {
+        let record = json!({
+            "tokens": predicted,
+            "characters": characters,
+            "loss": loss,
+            "perplexity": loss.exp(),
+            "bits_per_character": bits,
+        });
+        writeln!(output, "{record}")?;
+    } else {
+        let (tokens, characters) = (count(predicted), count(characters));
+        writeln!(output, "tokens      {tokens} ({characters} characters)")?;
+        writeln!(output, "loss        {loss:.4}")?;
+        writeln!(output, "perplexity  {:.3}", loss.exp())?;
+        writeln!(output, "bits        {bits:.3} a character")?;
+    }
+    output.finish()
 }
 
 fn probabilities<N: EncoderDecoder>(

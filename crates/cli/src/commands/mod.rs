@@ -1,14 +1,24 @@
 //! The commands, one file each: its arguments, and `run`, which does it.
 
 mod attention;
+#[cfg(feature = "training")]
+mod bert_input;
+#[cfg(feature = "training")]
+mod classify;
 mod completions;
 mod data;
 #[cfg(feature = "training")]
 mod demo;
 mod doctor;
 #[cfg(feature = "training")]
+mod embed;
+#[cfg(feature = "training")]
 mod evaluate;
 mod export;
+#[cfg(feature = "training")]
+mod fill;
+#[cfg(feature = "training")]
+mod generate;
 mod import;
 mod info;
 mod models;
@@ -24,10 +34,17 @@ mod tokenizer;
 #[cfg(feature = "training")]
 mod train;
 mod translate;
+#[cfg(not(feature = "training"))]
+mod without_training;
 
 use clap::Subcommand;
 
 use crate::terminal::Terminal;
+#[cfg(not(feature = "training"))]
+use {
+    without_training as classify, without_training as embed, without_training as fill,
+    without_training as generate,
+};
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -57,6 +74,14 @@ pub enum Command {
     Export(export::ExportArgs),
     /// Learn from a corpus which tokens may translate which, so that translating computes only those
     Shortlist(shortlist::ShortlistArgs),
+    /// Continue texts with a language model (GPT)
+    Generate(generate::GenerateArgs),
+    /// Find the words that a BERT would put in the place of [MASK]
+    Fill(fill::FillArgs),
+    /// Classify texts, or pairs of texts, with a BERT
+    Classify(classify::ClassifyArgs),
+    /// Make a vector of each text with a BERT
+    Embed(embed::EmbedArgs),
     /// Measure a model on a test set: loss, perplexity, BLEU
     #[cfg(feature = "training")]
     Evaluate(evaluate::EvaluateArgs),
@@ -95,6 +120,10 @@ pub fn run(command: Command, terminal: &Terminal) -> anyhow::Result<()> {
         Command::Quantize(args) => quantize::run(args),
         Command::Export(args) => export::run(args, terminal),
         Command::Shortlist(args) => shortlist::run(args, terminal),
+        Command::Generate(args) => generate::run(args, terminal),
+        Command::Fill(args) => fill::run(args, terminal),
+        Command::Classify(args) => classify::run(args, terminal),
+        Command::Embed(args) => embed::run(args, terminal),
         #[cfg(feature = "training")]
         Command::Evaluate(args) => evaluate::run(args, terminal),
         Command::Score(args) => score::run(args, terminal),

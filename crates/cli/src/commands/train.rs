@@ -92,6 +92,7 @@ pub fn run(args: TrainArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let (what, command) = match recipe.model.family() {
         Family::Transformer | Family::Recurrent => ("translate", "translate"),
         Family::Gpt => ("continue text", "generate"),
+        Family::Bert => ("embed text", "embed"),
     };
     terminal.note(format_args!(
         "{what} with it:\n  attentive {command} --model {}",

@@ -47,7 +47,7 @@ impl<'a> Config<'a> {
         self.json.get(key).filter(|value| !value.is_null())
     }
 
-    fn size(&self, key: &str) -> Result<usize> {
+    pub fn size(&self, key: &str) -> Result<usize> {
         let size = self.get(key).and_then(Value::as_u64);
         size.map(|size| size as usize).ok_or_else(|| {
             refused(
@@ -101,7 +101,7 @@ pub(super) fn read(folder: &Path, options: &ImportOptions) -> Result<Model> {
         "mbart" => Family::Mbart,
         "m2m_100" => Family::M2m100,
         other => {
-            let known = "marian, bart, mbart and m2m_100 are known";
+            let known = "marian, bart, mbart, m2m_100 and bert are known";
             return Err(refused(
                 &path,
                 "the configuration",

@@ -7,11 +7,13 @@
 //! - `detect`: which format it is, from the files.
 //! - `huggingface`, `marian` (and `bergamot`, its small models), `ctranslate2` (and Argos packages), `fairseq`: what
 //!   the files of each format mean.
+//! - `bert`: the encoders with heads of Hugging Face, which are a family of their own.
 //! - `mapping`: a state dict of any program, with a file that says what its tensors are.
 //! - `exported`: what exporting a model of ours left for its way back.
 //! - `vocabulary`: which token becomes which of our ids. `parts`: weights under our names, written as our file.
 
 mod bergamot;
+mod bert;
 mod ctranslate2;
 mod ctranslate2_variables;
 mod detect;
@@ -101,6 +103,12 @@ pub fn import(source: &Path, out: &Path, options: &ImportOptions) -> Result<Impo
         return Err(ConvertError::AlreadyThere {
             path: out.to_path_buf(),
         });
+    }
+    if options.mapping.is_none()
+        && let Format::HuggingFace { folder } = detect(source)?
+        && json(&folder.join("config.json"))?["model_type"] == bert::MODEL_TYPE
+    {
+        return bert::import(&folder, out);
     }
     let mut model = read(source, options)?;
     targets(&mut model, options)?;

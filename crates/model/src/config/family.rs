@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{GptConfig, ModelConfig, Preset, RecurrentConfig, TransformerConfig};
+use super::{BertConfig, GptConfig, ModelConfig, Preset, RecurrentConfig, TransformerConfig};
 use crate::tensors::{TensorSpec, parameter_count};
 
 /// A family of models.
@@ -21,6 +21,8 @@ pub enum Family {
     /// Encoder and decoder of gated recurrent units, with attention (Bahdanau et al. 2015) or with one context vector
     /// (Cho et al. 2014).
     Recurrent,
+    /// The encoder alone ("BERT: Pre-training of Deep Bidirectional Transformers", Devlin et al. 2019).
+    Bert,
 }
 
 /// The configuration of a model of some family.
@@ -33,6 +35,8 @@ pub enum AnyConfig {
     Gpt(GptConfig),
     /// Of a recurrent encoder-decoder.
     Recurrent(RecurrentConfig),
+    /// Of an encoder with its heads.
+    Bert(BertConfig),
 }
 
 /// The same expression for the configuration of each family.
@@ -42,13 +46,19 @@ macro_rules! each {
             AnyConfig::Transformer($config) => $value,
             AnyConfig::Gpt($config) => $value,
             AnyConfig::Recurrent($config) => $value,
+            AnyConfig::Bert($config) => $value,
         }
     };
 }
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 3] = [Family::Transformer, Family::Gpt, Family::Recurrent];
+    pub const ALL: [Family; 4] = [
+        Family::Transformer,
+        Family::Gpt,
+        Family::Recurrent,
+        Family::Bert,
+    ];
 
     /// The name in recipes and in `config.json`.
     pub fn name(self) -> &'static str {
@@ -56,6 +66,7 @@ impl Family {
             Family::Transformer => "transformer",
             Family::Gpt => "gpt",
             Family::Recurrent => "recurrent",
+            Family::Bert => "bert",
         }
     }
 
@@ -65,6 +76,7 @@ impl Family {
             Family::Transformer => "`attentive translate` translates with it",
             Family::Gpt => "`attentive generate` continues text with it",
             Family::Recurrent => "`attentive translate` translates with it",
+            Family::Bert => "`attentive embed`, `fill` and `classify` use it",
         }
     }
 }
@@ -76,6 +88,7 @@ impl AnyConfig {
             Family::Transformer => Self::Transformer(ModelConfig::from_preset(preset)),
             Family::Gpt => Self::Gpt(ModelConfig::from_preset(preset)),
             Family::Recurrent => Self::Recurrent(ModelConfig::from_preset(preset)),
+            Family::Bert => Self::Bert(ModelConfig::from_preset(preset)),
         }
     }
 
@@ -85,6 +98,7 @@ impl AnyConfig {
             Family::Transformer => Self::Transformer(Deserialize::deserialize(keys)?),
             Family::Gpt => Self::Gpt(Deserialize::deserialize(keys)?),
             Family::Recurrent => Self::Recurrent(Deserialize::deserialize(keys)?),
+            Family::Bert => Self::Bert(Deserialize::deserialize(keys)?),
         })
     }
 
@@ -143,6 +157,12 @@ impl AnyConfig {
 impl From<TransformerConfig> for AnyConfig {
     fn from(config: TransformerConfig) -> Self {
         Self::Transformer(config)
+    }
+}
+
+impl From<BertConfig> for AnyConfig {
+    fn from(config: BertConfig) -> Self {
+        Self::Bert(config)
     }
 }
 

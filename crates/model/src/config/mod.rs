@@ -1,11 +1,12 @@
 //! The configuration of each model family: plain values, checked before any tensor exists.
 //!
 //! A family is a struct that implements [`ModelConfig`]: [`TransformerConfig`] for the encoder-decoder of
-//! the paper, [`GptConfig`] for its decoder alone, [`RecurrentConfig`]
+//! the paper, [`GptConfig`] for its decoder alone, [`BertConfig`] for its encoder alone, [`RecurrentConfig`]
 //! for what came before it. [`AnyConfig`] holds the configuration of whichever family.
 //! `config.json` of a model directory holds one, with `"format"` and, for every family but the
 //! Transformer, `"family"`. Sections refer to "Attention Is All You Need".
 
+mod bert;
 mod family;
 mod gpt;
 mod preset;
@@ -19,6 +20,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use bert::{BertConfig, BertHead, Pooler};
 pub use family::{AnyConfig, Family};
 pub use gpt::GptConfig;
 pub use preset::Preset;

@@ -180,7 +180,7 @@ fn gelu_sigmoid_gate(x: f32) -> (f32, f32) {
 #[inline(always)]
 fn gelu_tanh_gate(x: f32) -> (f32, f32) {
     /// `2 sqrt(2 / pi)`, and that times 0.044715.
-    const LINEAR: f32 = 1.595_769_1;
+    const LINEAR: f32 = (std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::SQRT_2) as f32;
     const CUBIC: f32 = 0.071_354_814;
     let (value, slope) = swish_gate(x * (LINEAR + CUBIC * x * x));
     (value, slope * (LINEAR + 3.0 * CUBIC * x * x))

@@ -2,7 +2,7 @@
 //! cuts text into tokens of that vocabulary.
 //!
 //! One JSON file, so that the parts cannot be mixed up. A SentencePiece model is in it as base64, the codes of
-//! subword-nmt are in it as text, both as they were read; characters need nothing else. [`super::file`] tells
+//! subword-nmt and the `tokenizer.json` of BERT are in it as text, as they were read; characters need nothing else. [`super::file`] tells
 //! it apart from the other tokenizer files.
 
 use std::borrow::Cow;
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::characters::Characters;
 use super::options::TokenizerKind;
 use super::subword_nmt::SubwordNmt;
+use super::wordpiece::WordPiece;
 use super::{Inner, SentencePiece};
 
 const FORMAT: &str = "attentive-imported-1";
@@ -28,6 +29,8 @@ struct ImportedFile<'f> {
     sentencepiece: Option<Cow<'f, str>>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     codes: Option<Cow<'f, str>>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    tokenizer: Option<Cow<'f, str>>,
 }
 
 /// Whether this is the format of such a file, of this version or another.
@@ -45,22 +48,25 @@ pub(super) fn from_json(json: &str) -> Result<Inner, String> {
         ));
     }
     let tokens = file.tokens.into_owned();
-    match (file.kind, file.sentencepiece, file.codes) {
-        (TokenizerKind::SentencePiece, Some(model), None) => {
+    match (file.kind, file.sentencepiece, file.codes, file.tokenizer) {
+        (TokenizerKind::SentencePiece, Some(model), None, None) => {
             let model = base64::decode(model.as_bytes())
                 .map_err(|error| format!("its SentencePiece model is not base64 ({error})"))?;
             let model = SentencePiece::with_vocabulary(&model, tokens)?;
             Ok(Inner::SentencePiece(Arc::new(model)))
         }
-        (TokenizerKind::SubwordNmt, None, Some(codes)) => Ok(Inner::SubwordNmt(Arc::new(
+        (TokenizerKind::SubwordNmt, None, Some(codes), None) => Ok(Inner::SubwordNmt(Arc::new(
             SubwordNmt::new(&codes, tokens)?,
         ))),
-        (TokenizerKind::Characters, None, None) => {
+        (TokenizerKind::WordPiece, None, None, Some(json)) => {
+            Ok(Inner::WordPiece(Arc::new(WordPiece::new(&json, tokens)?)))
+        }
+        (TokenizerKind::Characters, None, None, None) => {
             Ok(Inner::Characters(Arc::new(Characters::new(tokens)?)))
         }
         (kind, ..) => Err(format!(
-            "its kind is {kind}, expected sentencepiece with `sentencepiece`, subword-nmt with `codes`, or \
-             characters with neither"
+            "its kind is {kind}, expected sentencepiece with `sentencepiece`, subword-nmt with `codes`, wordpiece \
+             with `tokenizer`, or characters with none of them"
         )),
     }
 }
@@ -72,6 +78,7 @@ pub(super) fn sentencepiece_to_json(model: &SentencePiece) -> String {
         tokens: Cow::Borrowed(model.vocabulary().tokens()),
         sentencepiece: Some(Cow::Owned(base64::encode(model.file()))),
         codes: None,
+        tokenizer: None,
     })
 }
 
@@ -82,6 +89,18 @@ pub(super) fn subword_nmt_to_json(model: &SubwordNmt) -> String {
         tokens: Cow::Borrowed(model.vocabulary().tokens()),
         sentencepiece: None,
         codes: Some(Cow::Borrowed(model.codes())),
+        tokenizer: None,
+    })
+}
+
+pub(super) fn wordpiece_to_json(model: &WordPiece) -> String {
+    to_json(&ImportedFile {
+        format: Cow::Borrowed(FORMAT),
+        kind: TokenizerKind::WordPiece,
+        tokens: Cow::Borrowed(model.vocabulary().tokens()),
+        sentencepiece: None,
+        codes: None,
+        tokenizer: Some(Cow::Owned(model.json())),
     })
 }
 
@@ -92,6 +111,7 @@ pub(super) fn characters_to_json(model: &Characters) -> String {
         tokens: Cow::Borrowed(model.vocabulary().tokens()),
         sentencepiece: None,
         codes: None,
+        tokenizer: None,
     })
 }
 

@@ -3,7 +3,7 @@
 //! Several families behind one type. Word tokenizers (`words`) know a list of words and give `<unk>`
 //! for all others, `characters` a list of characters; subword tokenizers (`subword`) know every byte and so give back every string
 //! exactly; the others come from other programs: [`SentencePiece`] files, with a vocabulary of
-//! their own or another one beside them, the codes of subword-nmt (`subword_nmt`).
+//! their own or another one beside them, the codes of subword-nmt (`subword_nmt`), the `wordpiece` of BERT.
 //! [`vocabulary_file`] reads the vocabularies of other programs, `imported` is our file of such tokenizers.
 //! Models, search and training only see [`Tokenizer`]; `<s>` and `</s>` are theirs to add.
 
@@ -19,6 +19,7 @@ mod trie;
 mod vocabulary;
 pub mod vocabulary_file;
 mod word_ids;
+mod wordpiece;
 mod words;
 
 use std::borrow::Cow;
@@ -28,12 +29,14 @@ use std::sync::Arc;
 
 pub use options::{TokenizerKind, TokenizerOptions};
 pub use sentencepiece::SentencePiece;
+pub use wordpiece::MASK;
 
 use crate::error::{Result, TextError};
 use characters::Characters;
 use subword::SubwordTokenizer;
 use subword_nmt::SubwordNmt;
 use word_ids::Reached;
+use wordpiece::WordPiece;
 use words::WordTokenizer;
 
 /// All that [`Tokenizer::file_extension`] gives.
@@ -50,6 +53,7 @@ enum Inner {
     SentencePiece(Arc<SentencePiece>),
     SubwordNmt(Arc<SubwordNmt>),
     Characters(Arc<Characters>),
+    WordPiece(Arc<WordPiece>),
 }
 
 impl Tokenizer {
@@ -70,7 +74,10 @@ impl Tokenizer {
             TokenizerKind::Characters => {
                 Inner::Characters(Arc::new(Characters::train(options, texts)?))
             }
-            TokenizerKind::SentencePiece | TokenizerKind::SubwordNmt | TokenizerKind::Spaces => {
+            TokenizerKind::SentencePiece
+            | TokenizerKind::SubwordNmt
+            | TokenizerKind::WordPiece
+            | TokenizerKind::Spaces => {
                 return Err(TextError::NotTrained { kind: options.kind });
             }
         }))
@@ -94,6 +101,18 @@ impl Tokenizer {
     /// end in `@@`.
     pub fn subword_nmt(codes: &str, vocabulary: Vec<String>) -> Result<Self> {
         imported(SubwordNmt::new(codes, vocabulary), Inner::SubwordNmt)
+    }
+
+    /// The tokenizer of a BERT: the text of a `tokenizer.json` with a WordPiece model, and a vocabulary in the order of
+    /// our ids, in which `[CLS] [SEP] [PAD] [UNK]` are the special tokens. [`MASK`] in a text is that token.
+    pub fn wordpiece(json: &str, vocabulary: Vec<String>) -> Result<Self> {
+        imported(WordPiece::new(json, vocabulary), Inner::WordPiece)
+    }
+
+    /// The `tokenizer.json` of a BERT that has a `vocab.txt` alone, whose tokens these are.
+    pub fn wordpiece_json(tokens: &[String], lowercase: bool) -> Result<String> {
+        WordPiece::json_of_vocabulary(tokens, lowercase)
+            .map_err(|problem| TextError::ImportedTokenizer { problem })
     }
 
     /// A tokenizer of single characters, with a vocabulary in the order of our ids.
@@ -129,6 +148,7 @@ impl Tokenizer {
             Inner::SentencePiece(model) => Ok(model.file().to_vec()),
             Inner::SubwordNmt(model) => Ok(imported::subword_nmt_to_json(model).into_bytes()),
             Inner::Characters(model) => Ok(imported::characters_to_json(model).into_bytes()),
+            Inner::WordPiece(model) => Ok(imported::wordpiece_to_json(model).into_bytes()),
         }
     }
 
@@ -157,6 +177,7 @@ impl Tokenizer {
             Inner::SentencePiece(model) => model.encode(text),
             Inner::SubwordNmt(model) => model.encode(text),
             Inner::Characters(model) => model.encode(text),
+            Inner::WordPiece(model) => model.encode(text),
         }
     }
 
@@ -172,6 +193,7 @@ impl Tokenizer {
             Inner::SentencePiece(model) => model.encode(text),
             Inner::SubwordNmt(model) => model.encode_with_dropout(text, dropped),
             Inner::Characters(model) => model.encode(text),
+            Inner::WordPiece(model) => model.encode(text),
         }
     }
 
@@ -181,6 +203,7 @@ impl Tokenizer {
         match &self.0 {
             Inner::SentencePiece(model) => model.pieces(text),
             Inner::SubwordNmt(model) => model.pieces(text),
+            Inner::WordPiece(model) => model.pieces(text),
             Inner::Characters(_) => text.chars().map(String::from).collect(),
             _ => self.encode(text).iter().map(|id| self.label(*id)).collect(),
         }
@@ -197,6 +220,7 @@ impl Tokenizer {
             Inner::SentencePiece(model) => model.decode(ids),
             Inner::SubwordNmt(model) => model.decode(ids),
             Inner::Characters(model) => model.decode(ids),
+            Inner::WordPiece(model) => model.decode(ids),
         }
     }
 
@@ -219,6 +243,7 @@ impl Tokenizer {
             Inner::SentencePiece(model) => model.reached(ids),
             Inner::SubwordNmt(model) => model.reached(ids),
             Inner::Characters(model) => model.reached(ids),
+            Inner::WordPiece(model) => model.reached(ids),
         }
     }
 
@@ -253,6 +278,7 @@ impl Tokenizer {
             Inner::SentencePiece(_) => TokenizerKind::SentencePiece,
             Inner::SubwordNmt(_) => TokenizerKind::SubwordNmt,
             Inner::Characters(_) => TokenizerKind::Characters,
+            Inner::WordPiece(_) => TokenizerKind::WordPiece,
         }
     }
 
@@ -272,6 +298,7 @@ impl Tokenizer {
             Inner::SentencePiece(model) => model.vocabulary(),
             Inner::SubwordNmt(model) => model.vocabulary(),
             Inner::Characters(model) => model.vocabulary(),
+            Inner::WordPiece(model) => model.vocabulary(),
         }
     }
 }

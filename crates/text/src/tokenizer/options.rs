@@ -25,6 +25,8 @@ pub enum TokenizerKind {
     /// Byte-pair encoding by the codes of subword-nmt; read, not trained.
     #[serde(rename = "subword-nmt")]
     SubwordNmt,
+    /// The pieces of BERT, as a `tokenizer.json` or a `vocab.txt` has them; read, not trained.
+    WordPiece,
     /// Single characters, line breaks included; rare ones become `<unk>`.
     Characters,
     /// Lines that are cut already, with a space between tokens; read, not trained.
@@ -61,7 +63,10 @@ impl TokenizerOptions {
     /// Checks that the vocabulary can hold what this kind always holds.
     pub fn check(&self) -> Result<()> {
         let (least, why) = match self.kind {
-            TokenizerKind::SentencePiece | TokenizerKind::SubwordNmt | TokenizerKind::Spaces => {
+            TokenizerKind::SentencePiece
+            | TokenizerKind::SubwordNmt
+            | TokenizerKind::WordPiece
+            | TokenizerKind::Spaces => {
                 return Err(TextError::NotTrained { kind: self.kind });
             }
             TokenizerKind::Characters if self.lowercase => {
@@ -95,13 +100,14 @@ impl TokenizerOptions {
 }
 
 impl TokenizerKind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Word,
         Self::Tabs,
         Self::Bpe,
         Self::Unigram,
         Self::SentencePiece,
         Self::SubwordNmt,
+        Self::WordPiece,
         Self::Characters,
         Self::Spaces,
     ];
@@ -115,6 +121,7 @@ impl TokenizerKind {
             Self::Unigram => "unigram",
             Self::SentencePiece => "sentencepiece",
             Self::SubwordNmt => "subword-nmt",
+            Self::WordPiece => "wordpiece",
             Self::Characters => "characters",
             Self::Spaces => "spaces",
         }
@@ -150,12 +157,9 @@ mod tests {
             assert_eq!(kind.to_string().parse::<TokenizerKind>().unwrap(), kind);
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
         }
-        let message = "wordpiece"
-            .parse::<TokenizerKind>()
-            .unwrap_err()
-            .to_string();
+        let message = "letters".parse::<TokenizerKind>().unwrap_err().to_string();
         assert!(
-            message.contains("wordpiece") && message.contains("word, tabs, bpe"),
+            message.contains("letters") && message.contains("word, tabs, bpe"),
             "{message}"
         );
     }

@@ -73,7 +73,15 @@ mod tests {
 
     #[test]
     fn numbers_come_back_as_they_were_rounded() {
-        let values = [0.0, -0.0, 1.0, -3.141_592_7, 1e-30, 6.5e30, f32::INFINITY];
+        let values = [
+            0.0,
+            -0.0,
+            1.0,
+            -std::f32::consts::PI,
+            1e-30,
+            6.5e30,
+            f32::INFINITY,
+        ];
         for wire in [Wire::F32, Wire::Bf16] {
             let mut rounded = values;
             wire.round(&mut rounded);

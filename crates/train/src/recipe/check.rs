@@ -6,7 +6,7 @@
 use attentive_model::config::{AnyConfig, PositionKind, Tying};
 use attentive_text::tokenizer::TokenizerKind;
 
-use super::keys::TRANSLATION;
+use super::keys::{LANGUAGE_MODELS, TRANSLATION};
 use super::{
     BestBy, Data, LossKind, OptimizerKind, Recipe, ScheduleKind, ScheduleSection, Synthetic,
 };
@@ -17,7 +17,15 @@ const SOME_VOCABULARY: usize = 8_000;
 /// Everything that is wrong, in the order of the sections.
 pub(super) fn problems(recipe: &Recipe) -> Vec<String> {
     let mut found = Found(Vec::new());
-    let translation = TRANSLATION.contains(&recipe.model.family());
+    let family = recipe.model.family();
+    let translation = TRANSLATION.contains(&family);
+    if !translation && !LANGUAGE_MODELS.contains(&family) {
+        found.0.push(format!(
+            "`model.family` (\"{}\") has no training here; models of this family are imported (`attentive import`)",
+            family.name()
+        ));
+        return found.0;
+    }
     if !translation {
         check_text(&recipe.data, &mut found);
     } else if let Some(synthetic) = &recipe.data.synthetic {

@@ -178,8 +178,7 @@ impl<N: EncoderDecoder> Task for Translation<N> {
             &self.tokenizers,
             &corpus.val_src[..lines],
             &corpus.val_tgt[..lines],
-            validation.beam,
-            validation.samples,
+            validation,
             processes,
         )?;
         let loss = loss / tokens;

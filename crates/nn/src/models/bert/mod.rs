@@ -1,0 +1,205 @@
+//! BERT: the encoder of the Transformer alone (Devlin et al. 2019), post-norm, with its heads.
+//!
+//! Ids and segments -> token, segment and position vectors, normalized -> blocks that see the whole text -> a vector for
+//! each token. On these stand the pooler and the heads: hidden tokens, next sentence, classes. [`text`] frames texts.
+
+pub mod text;
+
+use std::path::Path;
+
+use attentive_model::config::{BertConfig, BertHead, NormPlacement, Pooler};
+use attentive_text::special::PAD;
+use burn::{
+    module::{Module, Param},
+    tensor::{Device, Int, Tensor},
+};
+
+use super::weights;
+use crate::{
+    error::NnError,
+    init::Init,
+    layers::{
+        block::{Block, BlockConfig},
+        embedding::Embedding,
+        linear::Linear,
+        norm::LayerNorm,
+        positions::LearnedPositions,
+    },
+    mask::Mask,
+    ops::{Precision, affine, bias_activation_dropout, dropout, project},
+    pass::Pass,
+};
+
+/// The encoder and its heads.
+#[derive(Module, Debug)]
+pub struct Bert {
+    /// Between ids and vectors.
+    pub embeddings: BertEmbeddings,
+    /// From bottom to top.
+    pub layers: Vec<Block>,
+    /// On the first token, where the model has one.
+    pub pooler: Option<Linear>,
+    /// Predicts hidden tokens.
+    pub masked: Option<MaskedHead>,
+    /// Says whether the second sentence follows the first, `[d_model, 2]`: class 0 says yes.
+    pub next_sentence: Option<Linear>,
+    /// Says the class of a text, `[d_model, classes]`.
+    pub classifier: Option<Linear>,
+    dropout: f64,
+}
+
+/// Token, segment and position vectors, added up and normalized.
+#[derive(Module, Debug)]
+pub struct BertEmbeddings {
+    /// `[vocab, d_model]`
+    pub token: Embedding,
+    /// `[segments, d_model]`
+    pub segment: Embedding,
+    /// `[max_positions, d_model]`
+    pub positions: LearnedPositions,
+    /// On their sum.
+    pub norm: LayerNorm,
+}
+
+/// From the vector of a token to the logits of all tokens; the projection is the table of token vectors.
+#[derive(Module, Debug)]
+pub struct MaskedHead {
+    /// `[d_model, d_model]`
+    pub transform: Linear,
+    /// Behind the activation.
+    pub norm: LayerNorm,
+    /// `[vocab]`
+    pub bias: Param<Tensor<1>>,
+    #[module(skip)]
+    activation: attentive_model::config::Activation,
+}
+
+/// What one pass of the encoder returns.
+#[derive(Debug, Clone)]
+pub struct BertOutput {
+    /// `[batch, len, d_model]`
+    pub hidden: Tensor<3>,
+    /// Per layer `[batch, heads, len, len]`, if the pass asks for them.
+    pub weights: Vec<Tensor<4>>,
+}
+
+impl Bert {
+    /// A model with normally distributed matrices drawn from `seed`.
+    pub fn new(config: &BertConfig, seed: u64, device: &Device) -> Self {
+        Self::init(config, &mut Init::normal(seed, 0.02), device)
+    }
+
+    /// A model whose weights are about to be replaced.
+    pub fn zeros(config: &BertConfig, device: &Device) -> Self {
+        Self::init(config, &mut Init::zeros(), device)
+    }
+
+    /// Reads the weights file of a model with this architecture.
+    pub fn load(config: &BertConfig, file: &Path, device: &Device) -> Result<Self, NnError> {
+        weights::load(config, Self::zeros(config, device), file)
+    }
+
+    fn init(config: &BertConfig, init: &mut Init, device: &Device) -> Self {
+        let block = BlockConfig::from(config);
+        let d = config.d_model;
+        Self {
+            embeddings: BertEmbeddings {
+                token: Embedding::new(config.vocab, d, init, device),
+                segment: Embedding::new(config.segments, d, init, device),
+                positions: LearnedPositions::new(config.max_positions, d, init, device),
+                norm: block.layer_norm(device),
+            },
+            layers: (0..config.layers)
+                .map(|_| Block::new(&block, init, device))
+                .collect(),
+            pooler: (config.pooler == Pooler::Tanh).then(|| Linear::new(d, d, init, device)),
+            masked: config.head.fills().then(|| MaskedHead {
+                transform: Linear::new(d, d, init, device),
+                norm: block.layer_norm(device),
+                bias: Param::from_tensor(Tensor::zeros([config.vocab], device)),
+                activation: config.activation,
+            }),
+            next_sentence: (config.head == BertHead::Pretraining)
+                .then(|| Linear::new(d, 2, init, device)),
+            classifier: (config.head == BertHead::Classification)
+                .then(|| Linear::new(d, config.labels.len(), init, device)),
+            dropout: config.dropout,
+        }
+    }
+
+    /// The device of the weights.
+    pub fn device(&self) -> Device {
+        self.embeddings.token.weight.val().device()
+    }
+
+    /// Texts and their segments, both `[batch, len]`, padded with `<blank>`.
+    pub fn forward(
+        &self,
+        tokens: Tensor<2, Int>,
+        segments: Tensor<2, Int>,
+        pass: &mut Pass,
+    ) -> BertOutput {
+        let mask = Mask::padding(tokens.clone(), PAD);
+        let len = tokens.dims()[1];
+        let BertEmbeddings {
+            token,
+            segment,
+            positions,
+            norm,
+        } = &self.embeddings;
+        let sum = token.forward(tokens)
+            + segment.forward(segments)
+            + positions.forward(0, len).unsqueeze();
+        let mut x = dropout(norm.forward(sum), self.dropout, &mut pass.dropout);
+        let mut weights = Vec::new();
+        for layer in &self.layers {
+            let output = layer.forward(x, &mask, None, pass);
+            x = output.hidden;
+            weights.extend(output.weights);
+        }
+        BertOutput { hidden: x, weights }
+    }
+
+    /// The pooler's output for the first token of each text, if the model has a pooler: `[batch, len, d_model]` ->
+    /// `[batch, d_model]`.
+    pub fn pooled(&self, hidden: Tensor<3>, precision: Precision) -> Option<Tensor<2>> {
+        let pooler = self.pooler.as_ref()?;
+        let [batch, _, d_model] = hidden.dims();
+        let first = hidden.narrow(1, 0, 1).reshape([batch, d_model]);
+        Some(pooler.forward(first, precision).tanh())
+    }
+
+    /// The logits of all tokens for these vectors, if the model predicts hidden tokens: `[1, rows, d_model]` ->
+    /// `[1, rows, vocab]`.
+    pub fn masked_logits(&self, hidden: Tensor<3>, precision: Precision) -> Option<Tensor<3>> {
+        let head = self.masked.as_ref()?;
+        let table = self.embeddings.token.weight.val().transpose(); // [d_model, vocab]
+        let transformed = head.transformed(hidden, precision);
+        Some(affine(transformed, table, head.bias.val(), precision))
+    }
+}
+
+impl MaskedHead {
+    /// What is compared with the token vectors. `[1, rows, d_model]`
+    pub fn transformed(&self, hidden: Tensor<3>, precision: Precision) -> Tensor<3> {
+        let inner = project(hidden, self.transform.weight.val(), precision);
+        let bias = self.transform.bias.val();
+        let active = bias_activation_dropout(inner, bias, self.activation, 0.0, &mut None);
+        self.norm.forward(active)
+    }
+}
+
+impl From<&BertConfig> for BlockConfig {
+    fn from(config: &BertConfig) -> Self {
+        Self {
+            d_model: config.d_model,
+            heads: config.heads,
+            kv_heads: config.heads,
+            d_ff: config.d_ff,
+            activation: config.activation,
+            dropout: config.dropout,
+            norm: NormPlacement::Post,
+            norm_epsilon: config.norm_epsilon,
+        }
+    }
+}
