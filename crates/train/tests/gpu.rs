@@ -1,4 +1,4 @@
-//! Training through Vulkan: the losses of the CPU. `tests/gpu/run` installs a software driver and runs this.
+//! Training on a GPU, or with `wgpu` through Vulkan in software: the losses of the CPU. `tests/gpu/run` installs a software driver and runs this.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -94,7 +94,7 @@ fn fifty_steps_on_the_gpu_have_the_losses_of_the_cpu() {
                 overrides,
             )
         };
-        let (cpu, gpu) = (run("cpu"), run("vulkan"));
+        let (cpu, gpu) = (run("cpu"), run("wgpu"));
         assert!(cpu.len() > 50, "{}", cpu.len());
         assert_eq!(cpu.len(), gpu.len());
         assert!(cpu[49] < 0.8 * cpu[0], "it learns: {cpu:?}");
