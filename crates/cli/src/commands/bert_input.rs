@@ -12,7 +12,7 @@ use clap::Args;
 
 use crate::arguments::DeviceArg;
 use crate::exit::Ending;
-use crate::model::Choice;
+use crate::model;
 use crate::terminal::Terminal;
 use crate::wording::plural;
 
@@ -47,7 +47,7 @@ impl BertInput {
     /// Loads the model; one of Hugging Face is imported into the cache the first time.
     pub fn open(&self, terminal: &Terminal) -> anyhow::Result<LoadedBert> {
         let device = attentive_nn::device::parse(&self.device.device)?;
-        let model = Choice::of_any(&self.model, terminal)?.open_any()?;
+        let model = model::of_any(&self.model, terminal)?.open_any()?;
         let config: &BertConfig = model.config_of()?;
         let network = Bert::load(config, &ModelDir::weights_path(&model.path), &device)
             .with_context(|| format!("cannot load the model {}", self.model.display()))?;

@@ -17,6 +17,7 @@ use attentive_runtime::translator::{Translation, TranslatorOptions};
 use attentive_text::ParallelCorpus;
 use attentive_text::lines::read_lines;
 use attentive_train::data::text::token_stream;
+use attentive_train::distributed::SingleProcess;
 use attentive_train::evaluation::{self, Evaluation};
 use attentive_train::task::language_model::cross_entropy_per_token;
 use clap::Args;
@@ -217,7 +218,7 @@ fn language_model(args: &EvaluateArgs, text: &Path) -> anyhow::Result<()> {
             "the text is empty: there is nothing to measure"
         ));
     }
-    let loss = cross_entropy_per_token(&model.network, &tokens);
+    let loss = cross_entropy_per_token(&model.network, &tokens, &SingleProcess);
     let (predicted, characters) = (tokens.len() - 1, text[0].chars().count());
     let bits = loss * predicted as f64 / characters as f64 / std::f64::consts::LN_2;
     let mut output = Output::stdout();

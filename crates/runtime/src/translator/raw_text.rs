@@ -470,6 +470,14 @@ mod tests {
 
     #[test]
     fn a_sentence_goes_on_in_the_word_before_it_if_there_is_no_gap() {
+        let next_word = |text: &str| {
+            // In two pieces, as the text of a line grows.
+            let (first, rest) = text.split_at(text.len() / 2);
+            let mut words = Words::default();
+            words.push(first);
+            words.push(rest);
+            words.next()
+        };
         assert_eq!(
             ["", "a", "a b", "a b ", " "].map(next_word),
             [0, 0, 1, 2, 0]

@@ -211,7 +211,7 @@ fn check_model(recipe: &Recipe, found: &mut Found) {
     let tying = match &recipe.model.config {
         AnyConfig::Transformer(model) => model.tying,
         AnyConfig::Recurrent(model) => model.tying,
-        AnyConfig::Gpt(_) => return,
+        AnyConfig::Gpt(_) | AnyConfig::Bert(_) => return,
     };
     found.require(tying != Tying::All || recipe.tokenizer.shared, || {
         "`model.tying` (\"all\") needs one vocabulary: set `tokenizer.shared` = true, or tie only the \
