@@ -4,7 +4,7 @@
                                                                     DDP (gloo) beside PyTorch in one process
     distributed.py links BINARY DATA [--size small]                 over links with a bandwidth and a latency: overlap and bf16
                                                                     measured, the model of step time fitted and checked
-    distributed.py plan BINARY DATA                                 the paper's recipes on 1 to 64 workers, by the model
+    distributed.py plan ...                                         the paper's recipes on 1 to 64 workers, by the model
     distributed.py torch FILE WARM_UP RANK SIZE THREADS             one PyTorch process, prints a JSON line
 
 BINARY is `attentive` with the feature `mpi`, BATCHES the program of the bench `training`. docs/scaling.md has the model.
@@ -192,6 +192,7 @@ def ranks(options):
                     )
                     found[f"ours {name}"].append(ours["tokens_per_second"])
                     found[f"torch {name}"].append(torch_ranks(file, WARM_UP, processes, 2 // processes))
+                    print(f"  {processes} x {2 // processes}: {found[f'ours {name}'][-1]:.0f}, torch {found[f'torch {name}'][-1]:.0f}", flush=True)
         for who in ["ours", "torch"]:
             one, two = (statistics.median(found[f"{who} {name}"]) for name in ("one", "two"))
             print(f"{size:6} {who:10} {one:22.0f} {two:19.0f} {two / one:6.2f}", flush=True)
@@ -305,7 +306,7 @@ def plan(options):
     print(f"{'recipe':6} {'network':>10} {'wire':5}" + "".join(f"{count:>9}" for count in WORKERS) + "   steps per hour on so many workers")
     for size, token in options.seconds_per_token.items():
         numbers, tail = parameters_of(size, 37000)
-        for network, bandwidth, latency in (("1 Gbit/s", 0.95 * 125e6, 2e-4), ("10 Gbit/s", 0.95 * 1.25e9, 5e-5), ("100 Gbit/s", 0.95 * 12.5e9, 1e-5)):
+        for network, bandwidth, latency in NETWORKS:
             for wire in (4, 2):
                 row = []
                 for count in WORKERS:
@@ -321,6 +322,8 @@ def plan(options):
 
 
 WORKERS = (1, 2, 4, 8, 16, 32, 64)
+GOODPUT = 0.73  # of the bytes of a link, as fitted (benchmarks/RESULTS.md)
+NETWORKS = [("1 Gbit/s", GOODPUT * 125e6, 2e-4), ("10 Gbit/s", GOODPUT * 1.25e9, 5e-5), ("100 Gbit/s", GOODPUT * 12.5e9, 1e-5)]
 
 
 def pairs(text):
