@@ -61,9 +61,11 @@ fn a_gpt_is_trained_and_generates_by_its_seed() {
         arguments.extend(more);
         attentive(&arguments).good()
     };
+    // At most 40 tokens and the end of the line; the model may end the text before.
     let text = write(&["--seed", "3"]);
+    let written = text.chars().count();
     assert!(
-        text.starts_with("the rain") && text.chars().count() == 49,
+        text.starts_with("the rain") && (10..=49).contains(&written),
         "{text:?}"
     );
     assert_eq!(write(&["--seed", "3"]), text);

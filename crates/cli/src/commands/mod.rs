@@ -76,7 +76,7 @@ pub enum Command {
     Shortlist(shortlist::ShortlistArgs),
     /// Continue texts with a language model (GPT)
     Generate(generate::GenerateArgs),
-    /// Find the words that a BERT would put in the place of [MASK]
+    /// Find the words that a BERT would put in the place of a mask
     Fill(fill::FillArgs),
     /// Classify texts, or pairs of texts, with a BERT
     Classify(classify::ClassifyArgs),

@@ -117,6 +117,8 @@ fn admit(
     closing: &watch::Receiver<bool>,
     connections: &mut JoinSet<()>,
 ) {
+    // Those that have ended no longer count.
+    while connections.try_join_next().is_some() {}
     if connections.len() >= app.options.limits.connections {
         // Whoever cannot take these few bytes at once does without.
         connections.spawn(async move {

@@ -89,8 +89,8 @@ fn files_that_are_cut_off_or_of_another_make_are_refused_with_the_reason() {
             "its kind is characters",
         ),
         (
-            changed(spm.clone(), "kind", json!("wordpiece")),
-            "unknown variant `wordpiece`",
+            changed(spm.clone(), "kind", json!("morphemes")),
+            "unknown variant `morphemes`",
         ),
         (
             changed(spm.clone(), "sentencepiece", json!("CgQKA???")),

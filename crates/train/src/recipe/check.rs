@@ -309,11 +309,15 @@ fn check_schedule(schedule: &ScheduleSection, found: &mut Found) {
     match schedule.kind {
         ScheduleKind::OneCycle => found.at_least("schedule.warmup", schedule.warmup, 2),
         ScheduleKind::CosineRestarts => {
-            found.at_least("schedule.cycle", schedule.cycle, 1);
+            found.require(schedule.cycle >= 1, || {
+                "`schedule.kind` (\"cosine_restarts\") needs `schedule.cycle` (0) to be at least 1".to_owned()
+            });
             found.at_least("schedule.cycle_factor", schedule.cycle_factor, 1);
         }
         ScheduleKind::Step => {
-            found.at_least("schedule.decay", schedule.decay, 1);
+            found.require(schedule.decay >= 1, || {
+                "`schedule.kind` (\"step\") needs `schedule.decay` (0) to be at least 1".to_owned()
+            });
             found.positive("schedule.decay_factor", schedule.decay_factor);
         }
         _ => {}
