@@ -26,6 +26,8 @@ use attentive_text::special::UNK;
 use clap::{Args, ValueEnum};
 
 use crate::arguments::{DeviceArg, positive};
+#[cfg(feature = "training")]
+use crate::commands::bert_input::LoadedBert;
 use crate::direction::DirectionArgs;
 use crate::exit::Ending;
 use crate::model::{Choice, only_for_the_cpu};
@@ -39,7 +41,7 @@ use crate::wording::plural;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct AttentionArgs {
-    /// The source sentence, or the text for a language model (GPT)
+    /// The source sentence, or the text for a language model (GPT, BERT; a tab separates the texts of a pair)
     sentence: String,
     /// A model directory, a training run (its best model), or a built-in model (de-en, en-de)
     /// [default: the built-in model for the language of the sentence]
@@ -89,6 +91,7 @@ Examples:
   attentive attention --model runs/multi30k \"Ein Hund rennt.\" --out one.png --kind cross --layer 3 --head 2
   attentive attention --model runs/multi30k \"Ein Hund rennt.\" --target \"A dog runs.\" --format json
   attentive attention --model runs/gpt-shakespeare \"ROMEO: What light\" --out heads.svg
+  attentive attention --model runs/bert-sst2 \"A film of rare beauty.\" --out heads.svg
 
 Rows are queries, columns are keys. In cross-attention the rows are the tokens that are written; in the
 decoder's self-attention they are the tokens that were read, `<s>` first. The sentence goes to the model
@@ -130,7 +133,7 @@ pub fn run(args: AttentionArgs, terminal: &Terminal) -> anyhow::Result<()> {
     }
     let mut selection = args.selection(format);
     let choice = args.choice(terminal)?;
-    let record = args.record(&choice)?;
+    let record = args.record(&choice, terminal)?;
     warn_unknown("the sentence", &record.source, terminal);
     if args.target.is_some() {
         warn_unknown("the translation", &record.written, terminal);
@@ -140,6 +143,10 @@ pub fn run(args: AttentionArgs, terminal: &Terminal) -> anyhow::Result<()> {
         target: record.target_text.clone(),
         model: choice.name(),
     };
+    let encoder_alone = record.decoder.is_empty() && record.cross.is_empty();
+    if encoder_alone && args.kind.is_none() {
+        selection.kinds = vec![Kind::Encoder];
+    }
     if record.decoder.is_empty() && selection.kinds.len() > 1 {
         terminal.note("the decoder is recurrent: there is no self-attention of its own");
     }
@@ -202,7 +209,7 @@ impl AttentionArgs {
     }
 
     /// Runs the model: the runtime's on the CPU, that of `attentive-nn` on other devices.
-    fn record(&self, choice: &Choice) -> anyhow::Result<Record> {
+    fn record(&self, choice: &Choice, terminal: &Terminal) -> anyhow::Result<Record> {
         let search = match self.beam {
             1 => SearchOptions::greedy(),
             size => SearchOptions::beam(size),
@@ -223,12 +230,19 @@ impl AttentionArgs {
         }
         let record = match (self.device.device.as_str(), choice) {
             #[cfg(feature = "training")]
-            (device, Choice::Directory(folder)) if is_language_model(folder) => {
+            (device, Choice::Directory(folder)) if family_of(folder) == Some(Family::Gpt) => {
                 let model = LoadedGpt::open(folder, device)?;
                 let context = model.network.context();
                 Record::of_text(&model.tokenizer, &self.sentence, context, |ids, top| {
                     model.network.inspect(ids, top)
                 })
+            }
+            #[cfg(feature = "training")]
+            (device, Choice::Directory(folder)) if family_of(folder) == Some(Family::Bert) => {
+                let model = LoadedBert::open(folder, device, terminal)?;
+                let framed = model.framed_line(&self.sentence, terminal);
+                let weights = model.network.inspect(&framed);
+                Record::of_encoder(&model.tokenizer, &self.sentence, &framed.tokens, weights)
             }
             ("cpu", _) => {
                 let dir = choice.open()?;
@@ -281,10 +295,11 @@ impl AttentionArgs {
     }
 }
 
-/// Whether a directory holds a language model; whatever else is wrong with it is told by whoever opens it.
+/// The family of a directory's model; whatever else is wrong with it is told by whoever opens it.
 #[cfg(feature = "training")]
-fn is_language_model(folder: &Path) -> bool {
-    AnyModelDir::open(folder).is_ok_and(|model| model.config.family() == Family::Gpt)
+fn family_of(folder: &Path) -> Option<Family> {
+    let model = AnyModelDir::open(folder).ok()?;
+    Some(model.config.family())
 }
 
 /// Layers and heads that are not there are wrong usage.

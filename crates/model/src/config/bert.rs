@@ -3,10 +3,9 @@
 //!
 //! `attentive_nn::models::bert` computes it; `attentive-convert` makes one of a Hugging Face directory.
 
-use attentive_text::special::SPECIALS;
 use serde::{Deserialize, Serialize};
 
-use super::{Activation, AnyConfig, Family, LARGEST_SIZE, ModelConfig, Preset};
+use super::{Activation, AnyConfig, Family, ModelConfig, Preset, Problems};
 use crate::tensors::{Role, Schema, TensorSpec};
 
 /// The architecture of one BERT. All keys must be there when a file is read.
@@ -126,12 +125,7 @@ impl ModelConfig for BertConfig {
     }
 
     fn check(&self) -> Result<(), Vec<String>> {
-        let mut problems = Vec::new();
-        let mut require = |holds: bool, problem: String| {
-            if !holds {
-                problems.push(problem);
-            }
-        };
+        let mut problems = Problems::default();
         let Self {
             vocab,
             d_model,
@@ -141,13 +135,7 @@ impl ModelConfig for BertConfig {
             head,
             ..
         } = *self;
-        let specials = SPECIALS.len();
-        require(
-            vocab > specials && vocab <= LARGEST_SIZE,
-            format!(
-                "`model.vocab` ({vocab}) must be more than the {specials} special tokens, and at most {LARGEST_SIZE}"
-            ),
-        );
+        problems.vocabulary("vocab", vocab);
         for (key, size) in [
             ("d_model", d_model),
             ("d_ff", self.d_ff),
@@ -156,31 +144,21 @@ impl ModelConfig for BertConfig {
             ("max_positions", self.max_positions),
             ("segments", self.segments),
         ] {
-            require(size > 0, format!("`model.{key}` (0) must be at least 1"));
-            require(
-                size <= LARGEST_SIZE,
-                format!("`model.{key}` ({size}) must be at most {LARGEST_SIZE}"),
-            );
+            problems.size(key, size);
         }
-        require(
+        problems.require(
             heads == 0 || d_model.is_multiple_of(heads),
             format!("`model.d_model` ({d_model}) must be divisible by `model.heads` ({heads})"),
         );
-        require(
-            (0.0..1.0).contains(&dropout),
-            format!("`model.dropout` ({dropout}) must be at least 0 and less than 1"),
-        );
-        require(
-            norm_epsilon > 0.0 && norm_epsilon.is_finite(),
-            format!("`model.norm_epsilon` ({norm_epsilon}) must be a small positive number"),
-        );
-        require(
+        problems.dropout(dropout);
+        problems.norm_epsilon(norm_epsilon);
+        problems.require(
             !head.needs_pooler() || self.pooler == Pooler::Tanh,
             "`model.head` reads the pooler's output: set `model.pooler` = \"tanh\"".to_string(),
         );
         let classes = self.labels.len();
         let classifies = head == BertHead::Classification;
-        require(
+        problems.require(
             if classifies {
                 classes > 1
             } else {
@@ -190,11 +168,7 @@ impl ModelConfig for BertConfig {
                 "`model.labels` has {classes} names; a classifier has at least two, other heads none"
             ),
         );
-        if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(problems)
-        }
+        problems.found()
     }
 
     /// Every linear layer has a bias. Hidden tokens are predicted with the token vectors and a bias of their own.

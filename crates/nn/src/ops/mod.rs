@@ -31,6 +31,7 @@ mod bf16;
 mod bf16_packing;
 #[cfg(test)]
 pub(crate) mod check;
+mod cross_entropy;
 mod dropout;
 mod elementwise;
 mod embedding;
@@ -52,6 +53,7 @@ pub use activation::bias_activation_dropout;
 pub use adam::{AdamStep, adam_update, blend, by_root_of_squares, sum_of_squares};
 pub(crate) use attention::attention;
 pub use attention_gru::{Attentive, AttentiveStates, attention_gru};
+pub use cross_entropy::cross_entropy;
 pub use dropout::dropout;
 pub use elementwise::{bias_relu_dropout, dropout_add};
 pub use embedding::embed;

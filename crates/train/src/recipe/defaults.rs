@@ -31,6 +31,10 @@ impl Default for Data {
             text: Vec::new(),
             val_text: Vec::new(),
             val_share: 0.0,
+            examples: Vec::new(),
+            val_examples: Vec::new(),
+            text_columns: vec!["sentence".to_owned()],
+            label_column: "label".to_owned(),
             synthetic: None,
         }
     }
@@ -59,6 +63,7 @@ impl Default for TokenizerSection {
             min_frequency: usual.min_frequency,
             lowercase: usual.lowercase,
             shared: true,
+            vocabulary: String::new(),
         }
     }
 }

@@ -16,6 +16,7 @@ mod written;
 
 use std::path::Path;
 
+use attentive_model::config::{AnyConfig, BertHead};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -135,10 +136,19 @@ impl Recipe {
     fn of_its_family(mut self) -> Recipe {
         if !keys::TRANSLATION.contains(&self.model.family()) {
             self.validation.bleu = false;
-            self.validation.best_by = BestBy::Loss;
+            self.validation.best_by = if classifies(&self) {
+                BestBy::Accuracy
+            } else {
+                BestBy::Loss
+            };
         }
         self
     }
+}
+
+/// Whether a recipe is for a BERT with a classifier.
+pub(crate) fn classifies(recipe: &Recipe) -> bool {
+    matches!(&recipe.model.config, AnyConfig::Bert(model) if model.head == BertHead::Classification)
 }
 
 fn read(path: &Path) -> Result<String, RecipeError> {

@@ -1,8 +1,10 @@
 //! BERT: the encoder of the Transformer alone (Devlin et al. 2019), post-norm, with its heads.
 //!
 //! Ids and segments -> token, segment and position vectors, normalized -> blocks that see the whole text -> a vector for
-//! each token. On these stand the pooler and the heads: hidden tokens, next sentence, classes. [`text`] frames texts.
+//! each token. On these stand the pooler and the heads: hidden tokens, next sentence, classes. [`text`] frames texts,
+//! [`inspection`] shows what its attention does.
 
+pub mod inspection;
 pub mod text;
 
 use std::path::Path;
@@ -11,7 +13,7 @@ use attentive_model::config::{BertConfig, BertHead, NormPlacement, Pooler};
 use attentive_text::special::PAD;
 use burn::{
     module::{Module, Param},
-    tensor::{Device, Int, Tensor},
+    tensor::{Device, Int, Tensor, TensorData},
 };
 
 use super::weights;
@@ -26,7 +28,9 @@ use crate::{
         positions::LearnedPositions,
     },
     mask::Mask,
-    ops::{Precision, affine, bias_activation_dropout, dropout, project},
+    ops::{
+        Precision, SmoothedLoss, affine, bias_activation_dropout, dropout, project, projected_loss,
+    },
     pass::Pass,
 };
 
@@ -169,6 +173,43 @@ impl Bert {
         Some(pooler.forward(first, precision).tanh())
     }
 
+    /// The logits of the two answers to whether the second sentence follows the first, `[batch, 2]`, if the model says so.
+    pub fn next_sentence_logits(&self, hidden: Tensor<3>, pass: &Pass) -> Option<Tensor<2>> {
+        let pooled = self.pooled(hidden, pass.precision)?;
+        Some(self.next_sentence.as_ref()?.forward(pooled, pass.precision))
+    }
+
+    /// The logits of the classes, `[batch, classes]`, if the model has a classifier.
+    pub fn class_logits(&self, hidden: Tensor<3>, pass: &mut Pass) -> Option<Tensor<2>> {
+        let pooled = self.pooled(hidden, pass.precision)?;
+        let pooled = dropout(pooled, self.dropout, &mut pass.dropout);
+        Some(self.classifier.as_ref()?.forward(pooled, pass.precision))
+    }
+
+    /// The cross-entropy, summed, of predicting `targets` from the vectors at `places` of `hidden`
+    /// `[batch, len, d_model]`, counted row by row; if the model predicts hidden tokens.
+    pub fn masked_loss(
+        &self,
+        hidden: Tensor<3>,
+        places: &[usize],
+        targets: &[u32],
+        pass: &Pass,
+    ) -> Option<SmoothedLoss> {
+        let head = self.masked.as_ref()?;
+        let table = self.embeddings.token.weight.val().transpose(); // [d_model, vocab]
+        let transformed = head.transformed(vectors_at(hidden, places), pass.precision);
+        let rows = transformed.flatten::<2>(0, 1);
+        let bias = head.bias.val();
+        Some(projected_loss(
+            rows,
+            table,
+            bias,
+            targets,
+            0.0,
+            pass.precision,
+        ))
+    }
+
     /// The logits of all tokens for these vectors, if the model predicts hidden tokens: `[1, rows, d_model]` ->
     /// `[1, rows, vocab]`.
     pub fn masked_logits(&self, hidden: Tensor<3>, precision: Precision) -> Option<Tensor<3>> {
@@ -177,6 +218,15 @@ impl Bert {
         let transformed = head.transformed(hidden, precision);
         Some(affine(transformed, table, head.bias.val(), precision))
     }
+}
+
+/// Some vectors of `[batch, len, d_model]`, whose places are counted row by row: `[1, places, d_model]`.
+pub fn vectors_at(hidden: Tensor<3>, places: &[usize]) -> Tensor<3> {
+    let [batch, len, d_model] = hidden.dims();
+    let places: Vec<i64> = places.iter().map(|place| *place as i64).collect();
+    let count = places.len();
+    let places = Tensor::from_data(TensorData::new(places, [count]), &hidden.device());
+    hidden.reshape([1, batch * len, d_model]).select(1, places)
 }
 
 impl MaskedHead {

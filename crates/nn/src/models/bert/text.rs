@@ -5,7 +5,7 @@
 use attentive_text::special::{BOS, EOS, PAD};
 use burn::tensor::{Int, Tensor, TensorData, activation::softmax};
 
-use super::Bert;
+use super::{Bert, vectors_at};
 use crate::pass::Pass;
 
 /// Some texts of one batch, padded.
@@ -124,13 +124,11 @@ impl Bert {
         let pass = &mut Pass::evaluation();
         let hidden = self.forward(tokens, segments, pass).hidden;
         let places = (0..).zip(&text.tokens).filter(|(_, token)| **token == mask);
-        let places: Vec<i64> = places.map(|(place, _)| place).collect();
-        let count = places.len();
-        if count == 0 {
+        let places: Vec<usize> = places.map(|(place, _)| place).collect();
+        if places.is_empty() {
             return self.masked.is_some().then(Vec::new);
         }
-        let places = Tensor::from_data(TensorData::new(places, [count]), &self.device());
-        let logits = self.masked_logits(hidden.select(1, places), pass.precision)?;
+        let logits = self.masked_logits(vectors_at(hidden, &places), pass.precision)?;
         let vocab = logits.dims()[2];
         let probabilities: Vec<f32> = softmax(logits, 2).into_data().iter::<f32>().collect();
         Some(probabilities.chunks(vocab).map(<[f32]>::to_vec).collect())
@@ -141,8 +139,7 @@ impl Bert {
         let [tokens, segments] = texts.tensors(self);
         let pass = &mut Pass::evaluation();
         let hidden = self.forward(tokens, segments, pass).hidden;
-        let pooled = self.pooled(hidden, pass.precision)?;
-        let logits = self.classifier.as_ref()?.forward(pooled, pass.precision);
+        let logits = self.class_logits(hidden, pass)?;
         let classes = logits.dims()[1];
         let probabilities: Vec<f32> = softmax(logits, 1).into_data().iter::<f32>().collect();
         Some(probabilities.chunks(classes).map(<[f32]>::to_vec).collect())
