@@ -364,3 +364,34 @@ fn a_bert_is_pre_trained_fine_tuned_measured_and_shown() {
     ])
     .bad(1, &["no column \"x\""]);
 }
+
+#[test]
+fn tokens_that_leave_are_shown() {
+    let folder = Folder::new();
+    let settings = [
+        "model.pruning=learned_thresholds",
+        "pruning.initial_threshold=0.3",
+    ];
+    let run = trained_bert(&folder, "pruned", &[&PAIRS[..], &settings].concat());
+    let show = |more: &[&str]| {
+        let mut arguments = vec!["attention", "--model", &run, "the dog\tthe cat", "--pruned"];
+        arguments.extend(more);
+        attentive(&arguments)
+    };
+    let text = show(&[]).good();
+    assert!(text.contains("layer 2") && text.contains('·'), "{text}");
+    let picture = folder.path("pruned.svg");
+    show(&["--out", &picture]).good();
+    assert!(
+        std::fs::read_to_string(&picture)
+            .unwrap()
+            .contains("<circle")
+    );
+    show(&["--format", "json"]).bad(2, &["terminal, svg or png"]);
+    let pairs = folder.path("pairs.tsv");
+    let measured = attentive(&["evaluate", "--model", &run, "--examples", &pairs]).good();
+    assert!(measured.contains("operations"), "{measured}");
+    let whole = trained_bert(&folder, "whole", &PAIRS);
+    attentive(&["attention", "--model", &whole, "the dog", "--pruned"])
+        .bad(1, &["`model.pruning`"]);
+}

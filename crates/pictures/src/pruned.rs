@@ -61,8 +61,8 @@ impl Pruned {
             svg.text(x + PADDING, middle, small, &share, None);
         }
         let tokens: f64 = widths.iter().sum();
-        let wide = (2.0 * MARGIN + LEFT + tokens + 90.0)
-            .max(2.0 * MARGIN + fonts::width(&caption) * TEXT);
+        let wide =
+            (2.0 * MARGIN + LEFT + tokens + 90.0).max(2.0 * MARGIN + fonts::width(&caption) * TEXT);
         let height = top + (self.layers.len() + 1) as f64 * ROW + MARGIN;
         svg.finish(wide, height, palette.background, title)
     }
@@ -106,7 +106,9 @@ mod tests {
 
     fn pruned() -> Pruned {
         Pruned {
-            tokens: ["<s>", "a", "fine", "<film>", "</s>"].map(str::to_owned).into(),
+            tokens: ["<s>", "a", "fine", "<film>", "</s>"]
+                .map(str::to_owned)
+                .into(),
             layers: vec![vec![0, 2, 3], vec![0, 2]],
             caption: "positive 99%".to_owned(),
         }

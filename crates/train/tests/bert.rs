@@ -11,10 +11,7 @@ use attentive_model::{
     config::BertConfig,
     directory::{AnyModelDir, ModelDir},
 };
-use attentive_nn::models::bert::{
-    Bert,
-    text::{Framed, Texts},
-};
+use attentive_nn::models::bert::{Bert, text::Framed};
 use attentive_text::tokenizer::MASK;
 use attentive_train::{
     Recipe, Result, Session,
@@ -70,6 +67,13 @@ const CLASSIFICATION: [&str; 5] = [
     "model.head=classification",
     "training.max_steps=80",
     "validation.every_steps=80",
+];
+
+const PRUNING: [&str; 4] = [
+    "model.pruning=learned_thresholds",
+    "pruning.initial_threshold=0.05",
+    "pruning.temperature=0.02",
+    "pruning.regularizer=0.3",
 ];
 
 /// Keeps what was said, and stops the run after so many steps.
@@ -215,8 +219,49 @@ fn a_small_bert_learns_to_classify_in_seconds() {
     assert_eq!(config.labels, ["0", "1"]);
     let texts = ["the music is great", "the music is dull"]
         .map(|text| Framed::new(&tokenizer.encode(text), None, config.max_positions));
-    let classes = model.classify(&Texts::collect(&texts)).unwrap();
+    let classes = model.classify(&texts).unwrap();
     assert!(classes[0][1] > 0.9 && classes[1][0] > 0.9, "{classes:?}");
+}
+
+#[test]
+fn a_classifier_learns_which_tokens_it_need_not_read() {
+    let folder = folder();
+    let first = folder.path().join("first");
+    let whole = recipe(folder.path(), &[&CLASSIFICATION]);
+    run(&whole, &first, u64::MAX).outcome.unwrap();
+    let start = format!("training.start_from={}", first.display());
+    let changes = [
+        &*start,
+        "pruning.soft_epochs=8",
+        "training.max_steps=120",
+        "validation.every_steps=120",
+        "schedule.learning_rate=0.002",
+    ];
+    let out = folder.path().join("pruned");
+    let ran = run(
+        &recipe(folder.path(), &[&CLASSIFICATION, &PRUNING, &changes]),
+        &out,
+        u64::MAX,
+    );
+    ran.outcome.unwrap();
+    let metrics = ran.validated.expect("a validation").metrics;
+    let metric = |name: &str| metrics.iter().find(|(it, _)| *it == name).unwrap().1;
+    assert_eq!(metric("accuracy"), 1.0);
+    assert!(
+        metric("kept") < 0.7 && metric("operations") < 0.75,
+        "{metrics:?}"
+    );
+    let (model, _, tokenizer) = open(&out);
+    let text = Framed::new(
+        &tokenizer.encode("the film with its music is great"),
+        None,
+        24,
+    );
+    let left = &model.encode(std::slice::from_ref(&text)).layers;
+    assert!(
+        left[1][0].len() < text.tokens.len() && left[1][0][0] == 0,
+        "{left:?}"
+    );
 }
 
 #[test]
@@ -234,7 +279,14 @@ fn resumed_berts_match_uninterrupted_ones() {
         ["model.safetensors", "optimizer.safetensors"]
             .map(|file| std::fs::read(run.join("last").join(file)).unwrap())
     };
-    for (name, task) in [("text", &PRETRAINING[..]), ("classes", &CLASSIFICATION[..])] {
+    // The first two epochs are soft, the others hard.
+    let pruning = [&CLASSIFICATION[..], &PRUNING, &["pruning.soft_epochs=2"]].concat();
+    let tasks = [
+        ("text", &PRETRAINING[..]),
+        ("classes", &CLASSIFICATION[..]),
+        ("pruning", &pruning[..]),
+    ];
+    for (name, task) in tasks {
         let recipe = recipe(folder.path(), &[task, &changes]);
         let whole = folder.path().join(format!("{name}-whole"));
         assert_eq!(

@@ -15,6 +15,8 @@ use attentive_model::{AnyModelDir, Family};
 use attentive_nn::models::{recurrent::Recurrent, transformer::Transformer};
 use attentive_pictures::color::Theme;
 use attentive_pictures::from_model::Target;
+#[cfg(feature = "training")]
+use attentive_pictures::pruned::Pruned;
 use attentive_pictures::record::{Kind, Record, Side};
 use attentive_pictures::selection::{Heads, Selection, Unit};
 use attentive_pictures::sheet::Heading;
@@ -70,6 +72,10 @@ pub struct AttentionArgs {
     /// Attention rollout over the layers (Abnar and Zuidema, 2020)
     #[arg(long, group = "heads")]
     rollout: bool,
+    /// Show which tokens leave in which layer, of a BERT with learned token pruning (terminal, svg or png)
+    #[cfg(feature = "training")]
+    #[arg(long, requires = "model", conflicts_with_all = ["heads", "kind", "layer", "target"])]
+    pruned: bool,
     /// Merge subwords into words
     #[arg(long)]
     words: bool,
@@ -130,6 +136,10 @@ pub fn run(args: AttentionArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let format = args.picture.format(args.format, Format::Terminal)?;
     if format == Format::Png {
         args.picture.refuse_binary_on_terminal()?;
+    }
+    #[cfg(feature = "training")]
+    if args.pruned {
+        return args.draw_pruned(format, terminal);
     }
     let mut selection = args.selection(format);
     let choice = args.choice(terminal)?;
@@ -260,6 +270,49 @@ impl AttentionArgs {
             }
         };
         Ok(record?)
+    }
+
+    /// The picture of tokens that leave.
+    #[cfg(feature = "training")]
+    fn draw_pruned(&self, format: Format, terminal: &Terminal) -> anyhow::Result<()> {
+        let folder = self.model.as_deref().unwrap_or(Path::new(""));
+        let model = LoadedBert::open(folder, &self.device.device, terminal)?;
+        if model.network.pruning.is_none() {
+            anyhow::bail!(
+                "no tokens leave in this model: it was trained without `model.pruning` = \"learned_thresholds\""
+            );
+        }
+        let framed = model.framed_line(&self.sentence, terminal);
+        let texts = std::slice::from_ref(&framed);
+        let layers = model.network.encode(texts).layers.into_iter();
+        let classes = model.network.classify(texts).unwrap_or_default();
+        let best = classes.iter().flatten().zip(&model.labels);
+        let best = best.max_by(|(a, _), (b, _)| a.total_cmp(b));
+        let caption = best.map_or(String::new(), |(probability, label)| {
+            format!(
+                "{}: {label} ({:.1}%)",
+                folder.display(),
+                100.0 * probability
+            )
+        });
+        let tokens = framed.tokens.iter().map(|id| model.tokenizer.label(*id));
+        let pruned = Pruned {
+            tokens: tokens.collect(),
+            layers: layers
+                .filter_map(|texts| texts.into_iter().next())
+                .collect(),
+            caption,
+        };
+        let theme = self.picture.theme(Theme::Light);
+        match format {
+            Format::Terminal => self.picture.write_text(&pruned.print()),
+            Format::Svg => self.picture.write_text(&pruned.draw(theme)),
+            Format::Png => self.picture.write_png(&pruned.draw(theme), terminal),
+            Format::Html | Format::Json => {
+                let problem = "--pruned is drawn as terminal, svg or png";
+                Err(Ending::Usage(problem.to_owned()).into())
+            }
+        }
     }
 
     fn selection(&self, format: Format) -> Selection {

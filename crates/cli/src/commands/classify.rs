@@ -3,7 +3,6 @@
 use std::io::Write;
 
 use anyhow::bail;
-use attentive_nn::models::bert::text::Texts;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
@@ -30,7 +29,7 @@ pub fn run(args: ClassifyArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let json = args.input.json;
     args.input
         .run(Tabs::Pairs, terminal, |model, texts, framed, output| {
-            let Some(classes) = model.network.classify(&Texts::collect(framed)) else {
+            let Some(classes) = model.network.classify(framed) else {
                 bail!("this model has no classifier, as a BertForSequenceClassification has one");
             };
             for (text, probabilities) in texts.iter().zip(classes) {

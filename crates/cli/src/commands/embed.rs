@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use attentive_nn::models::bert::text::Texts;
 use clap::Args;
 use serde_json::json;
 
@@ -30,7 +29,7 @@ pub fn run(args: EmbedArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let json = args.input.json;
     args.input
         .run(Tabs::Text, terminal, |model, texts, framed, output| {
-            let vectors = model.network.embed(&Texts::collect(framed));
+            let vectors = model.network.embed(framed);
             for (text, vector) in texts.iter().zip(vectors) {
                 if json {
                     writeln!(output, "{}", json!({"text": text, "vector": vector}))?;

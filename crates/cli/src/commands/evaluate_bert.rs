@@ -90,6 +90,8 @@ pub fn classes(
             "accuracy": scores.accuracy,
             "f1": scores.f1,
             "cut": cut,
+            "kept": scores.kept,
+            "operations": scores.operations,
         });
         writeln!(output, "{record}")?;
     } else {
@@ -101,6 +103,18 @@ pub fn classes(
         writeln!(output, "loss        {:.4}", scores.loss)?;
         writeln!(output, "accuracy    {:.2}%", 100.0 * scores.accuracy)?;
         writeln!(output, "F1          {:.2}%, {of}", 100.0 * scores.f1)?;
+        if let (Some(kept), Some(share)) = (scores.kept, scores.operations) {
+            writeln!(
+                output,
+                "kept        {:.1}% of the tokens, the mean over layers",
+                100.0 * kept
+            )?;
+            writeln!(
+                output,
+                "operations  {:.1}% of those without pruning",
+                100.0 * share
+            )?;
+        }
     }
     output.finish()
 }

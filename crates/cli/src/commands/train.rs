@@ -92,10 +92,10 @@ pub fn run(args: TrainArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let (what, command) = match recipe.model.family() {
         Family::Transformer | Family::Recurrent => ("translate", "translate"),
         Family::Gpt => ("continue text", "generate"),
-        Family::Bert if recipe.validation.best_by == BestBy::Accuracy => {
-            ("classify texts", "classify")
+        Family::Bert if recipe.validation.best_by == BestBy::Loss => {
+            ("fill in hidden words", "fill")
         }
-        Family::Bert => ("fill in hidden words", "fill"),
+        Family::Bert => ("classify texts", "classify"),
     };
     terminal.note(format_args!(
         "{what} with it:\n  attentive {command} --model {}",

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Activation, AnyConfig, Family, ModelConfig, Preset, Problems};
+use super::{Activation, AnyConfig, Family, ModelConfig, Preset, Problems, is_default};
 use crate::tensors::{Role, Schema, TensorSpec};
 
 /// The architecture of one BERT. All keys must be there when a file is read.
@@ -38,6 +38,21 @@ pub struct BertConfig {
     pub head: BertHead,
     /// The names of the classes; none unless the head is a classifier.
     pub labels: Vec<String>,
+    /// Whether tokens that receive little attention leave on the way up.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pruning: TokenPruning,
+}
+
+/// Whether tokens that receive little attention leave on the way up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenPruning {
+    /// All stay.
+    #[default]
+    None,
+    /// Those leave whose mean received attention is below the threshold of a layer ("Learned Token Pruning for
+    /// Transformers", Kim et al. 2022).
+    LearnedThresholds,
 }
 
 /// Whether the vector of the first token goes through a layer of its own.
@@ -109,6 +124,14 @@ impl ModelConfig for BertConfig {
             pooler: Pooler::Tanh,
             head: BertHead::Pretraining,
             labels: Vec::new(),
+            pruning: TokenPruning::None,
+        }
+    }
+
+    fn with_every_key(self) -> Self {
+        Self {
+            pruning: TokenPruning::LearnedThresholds,
+            ..self
         }
     }
 
@@ -155,6 +178,11 @@ impl ModelConfig for BertConfig {
         problems.require(
             !head.needs_pooler() || self.pooler == Pooler::Tanh,
             "`model.head` reads the pooler's output: set `model.pooler` = \"tanh\"".to_string(),
+        );
+        problems.require(
+            self.pruning == TokenPruning::None || head == BertHead::Classification,
+            "`model.pruning` needs `model.head` = \"classification\": other heads read every token"
+                .to_string(),
         );
         let classes = self.labels.len();
         let classifies = head == BertHead::Classification;
@@ -203,6 +231,9 @@ impl ModelConfig for BertConfig {
         }
         if self.head == BertHead::Classification {
             schema.linear("classifier", d, self.labels.len());
+        }
+        if self.pruning == TokenPruning::LearnedThresholds {
+            schema.add("pruning.thresholds", &[self.layers], Role::Bias);
         }
         schema.into_tensors()
     }

@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use bert::{BertConfig, BertHead, Pooler};
+pub use bert::{BertConfig, BertHead, Pooler, TokenPruning};
 pub use family::{AnyConfig, Family};
 pub use gpt::GptConfig;
 pub use preset::Preset;

@@ -51,7 +51,7 @@ impl TokenPruning {
         scores: Tensor<2>,
         temperature: f64,
     ) -> Tensor<2> {
-        let threshold = self.thresholds.val().narrow(0, layer, 1).unsqueeze(); // [1, 1]
+        let threshold: Tensor<2> = self.thresholds.val().narrow(0, layer, 1).unsqueeze();
         let degrees = sigmoid((scores - threshold) / temperature);
         let [batch, len] = degrees.dims();
         let first = Tensor::ones([batch, 1], &degrees.device());
@@ -64,8 +64,13 @@ impl TokenPruning {
     }
 
     /// Which of the tokens that were there behind a layer are there behind it, for their scores; all `[batch, len]`.
-    pub fn stays(&self, layer: usize, before: Tensor<2, Bool>, scores: Tensor<2>) -> Tensor<2, Bool> {
-        let threshold = self.thresholds.val().narrow(0, layer, 1).unsqueeze(); // [1, 1]
+    pub fn stays(
+        &self,
+        layer: usize,
+        before: Tensor<2, Bool>,
+        scores: Tensor<2>,
+    ) -> Tensor<2, Bool> {
+        let threshold: Tensor<2> = self.thresholds.val().narrow(0, layer, 1).unsqueeze();
         let [batch, len] = scores.dims();
         let (scores, threshold) = (scores.detach(), threshold.detach());
         let above = scores.greater_equal(threshold.expand([batch, len]));
@@ -78,6 +83,15 @@ impl TokenPruning {
     pub fn values(&self) -> Vec<f32> {
         self.thresholds.val().into_data().iter::<f32>().collect()
     }
+}
+
+/// The share of the tokens that are kept, the mean over the layers: what is there behind each layer, and what was there at
+/// first, all `[batch, len]` -> `[batch, 1]`.
+pub fn kept_share(stays: Vec<Tensor<2>>, there: Tensor<2>) -> Tensor<2> {
+    let layers = stays.len() as f64;
+    let sums = stays.into_iter().map(|stays| stays.sum_dim(1));
+    let sum = sums.reduce(|sum, more| sum + more).expect("a layer");
+    sum / there.sum_dim(1) / layers
 }
 
 /// The mean attention that each token receives from the tokens that are there: `weights` `[batch, heads, len, len]`, `there`

@@ -46,6 +46,7 @@ mod learning_curve;
 mod linear;
 mod matrix;
 mod orthogonalize;
+mod packed_attention;
 mod projected_loss;
 mod simd;
 
@@ -65,4 +66,5 @@ pub use layer_norm::layer_norm;
 pub use linear::{affine, project};
 pub use matrix::Precision;
 pub use orthogonalize::orthogonalize;
+pub use packed_attention::packed_attention;
 pub use projected_loss::projected_loss;

@@ -43,7 +43,7 @@ pub fn packed_attention(
 
 fn numbers(tensor: Tensor<3>) -> Vec<f32> {
     let data = tensor.into_data();
-    data.into_vec::<f32>().expect("f32 on the CPU")
+    data.try_into_vec::<f32>().expect("f32 on the CPU")
 }
 
 simd! {
@@ -119,7 +119,15 @@ mod tests {
                 query: heads,
                 key_value: heads,
             };
-            let alone = composed(query, key, value, heads, &Mask::Open, 0.0, &mut Pass::inspection());
+            let alone = composed(
+                query,
+                key,
+                value,
+                heads,
+                &Mask::Open,
+                0.0,
+                &mut Pass::inspection(),
+            );
             let found = &output[start * width..][..length * width];
             for (found, expected) in found.iter().zip(floats(alone.values)) {
                 assert!((found - expected).abs() < 1e-5, "{found}, not {expected}");

@@ -65,6 +65,10 @@ fn check_bert(recipe: &Recipe, model: &BertConfig, found: &mut Found) {
     found.require(kind == TokenizerKind::WordPiece, || {
         format!("`tokenizer.kind` (\"{kind}\") must be \"wordpiece\" for a BERT")
     });
+    let pruning = &recipe.pruning;
+    found.positive("pruning.temperature", pruning.temperature);
+    found.not_negative("pruning.regularizer", pruning.regularizer);
+    found.share("pruning.initial_threshold", pruning.initial_threshold);
     match model.head {
         BertHead::Classification => check_examples(data, found),
         BertHead::MaskedLanguageModel | BertHead::Pretraining => check_text(data, found),

@@ -10,8 +10,8 @@ use attentive_text::tokenizer::TokenizerOptions;
 use super::Model;
 use super::sections::{
     BestBy, Checkpoints, Data, Distributed, LossKind, Optimizer, OptimizerKind, PrecisionChoice,
-    Reduction, ScheduleKind, ScheduleSection, ScheduleUnit, Synthetic, SyntheticTask,
-    TokenizerSection, Training, Validation, Wire,
+    PruningSection, Reduction, ScheduleKind, ScheduleSection, ScheduleUnit, Synthetic,
+    SyntheticTask, TokenizerSection, Training, Validation, Wire,
 };
 
 impl Default for Data {
@@ -95,6 +95,17 @@ impl Default for Training {
             ema_decay: 0.0,
             precision: PrecisionChoice::Auto,
             log_every: 50,
+        }
+    }
+}
+
+impl Default for PruningSection {
+    fn default() -> Self {
+        PruningSection {
+            soft_epochs: 1,
+            temperature: 0.01,
+            regularizer: 0.1,
+            initial_threshold: 0.02,
         }
     }
 }

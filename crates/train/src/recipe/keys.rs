@@ -40,6 +40,7 @@ const ONLY: &[(&str, &[Family])] = &[
     ("tokenizer.shared", TRANSLATION),
     ("tokenizer.vocabulary", BERT),
     ("augmentation", TRANSLATION),
+    ("pruning", BERT),
     ("training.batch_tokens", TRANSLATION),
     ("training.batch_sentences", TRANSLATION),
     ("training.similar_lengths", TRANSLATION),

@@ -201,6 +201,21 @@ pub enum LossKind {
     CrossEntropy,
 }
 
+/// `[pruning]`: how the thresholds of learned token pruning are learned (`model.pruning` = "learned_thresholds").
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PruningSection {
+    /// Epochs in which tokens leave by a degree and thresholds are learned. Afterwards they leave for good, thresholds stay,
+    /// and the other weights go on learning.
+    pub soft_epochs: usize,
+    /// Of the sigmoid that says to which degree a token stays: the smaller, the more abrupt.
+    pub temperature: f64,
+    /// Weight of the share of tokens that are kept, the mean over the layers, in the loss.
+    pub regularizer: f64,
+    /// The threshold of the last layer at the beginning; those before it are evenly smaller.
+    pub initial_threshold: f64,
+}
+
 /// `[optimizer]`: which one, and its numbers (§5.3).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -335,6 +350,8 @@ pub enum BestBy {
     Loss,
     /// Highest share of right classes.
     Accuracy,
+    /// The same minus `pruning.regularizer` times the share of tokens that are kept.
+    PrunedAccuracy,
 }
 
 /// `[checkpoints]`: what is kept of a run. There is one at the end of every epoch in any case.

@@ -9,7 +9,7 @@ use attentive_model::{
     config::{self, AnyConfig, BertConfig, BertHead},
     directory::{AnyModelDir, ModelDir, Tokenizers},
 };
-use attentive_nn::{models::bert::Bert, parameters};
+use attentive_nn::{attention::pruning::TokenPruning, models::bert::Bert, parameters};
 use attentive_text::{Tokenizer, tokenizer::vocabulary_file};
 use burn::tensor::Device;
 
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Keys of `[model]` in which a BERT may differ from the one that it starts from.
-const FREE: [&str; 3] = ["dropout", "head", "labels"];
+const FREE: [&str; 4] = ["dropout", "head", "labels", "pruning"];
 
 /// A vocabulary, and an architecture for it.
 #[derive(Debug, Clone)]
@@ -40,12 +40,11 @@ impl Architecture {
         device: &Device,
         observer: &mut dyn Observer,
     ) -> Result<(Self, Bert)> {
-        let seed = recipe.training.seed;
         let folder = &recipe.training.start_from;
         if folder.is_empty() {
             let tokenizer = tokenizer(recipe, texts, observer)?;
             let this = Self::new(recipe, tokenizer, labels)?;
-            let model = Bert::new(&this.config, seed, device);
+            let model = new_model(recipe, &this.config, device);
             return Ok((this, model));
         }
         observer.event(&Event::Preparing("reading the model to start from"));
@@ -74,7 +73,7 @@ impl Architecture {
             .into_iter()
             .map(|parameter| (parameter.name, parameter.values))
             .collect();
-        let new = Bert::new(&this.config, seed, device);
+        let new = new_model(recipe, &this.config, device);
         // A head that the other model does not have begins with random weights.
         let model = parameters::replace(new, |name, values| old.remove(name).unwrap_or(values));
         Ok((this, model))
@@ -114,6 +113,16 @@ impl Architecture {
         let tokenizers = Tokenizers::shared(self.tokenizer.clone());
         Ok(ModelDir::save(dir, &self.config, &tokenizers, list)?)
     }
+}
+
+/// Random weights, and the first thresholds if tokens are pruned.
+fn new_model(recipe: &Recipe, config: &BertConfig, device: &Device) -> Bert {
+    let mut model = Bert::new(config, recipe.training.seed, device);
+    let last = recipe.pruning.initial_threshold;
+    if let Some(pruning) = &mut model.pruning {
+        *pruning = TokenPruning::new(config.layers, last, device);
+    }
+    model
 }
 
 /// Of a `vocab.txt`, or learned.

@@ -9,6 +9,7 @@ use std::{path::Path, sync::Arc};
 use attentive_metrics::classification::{accuracy, f1};
 use attentive_model::{config::ModelConfig as _, tensors::TensorSpec};
 use attentive_nn::{
+    attention::pruning::{Pruning, kept_share},
     models::bert::{
         Bert,
         text::{Framed, Texts},
@@ -16,7 +17,7 @@ use attentive_nn::{
     ops::cross_entropy,
     pass::Pass,
 };
-use attentive_text::Tokenizer;
+use attentive_text::{Tokenizer, special::PAD};
 use burn::tensor::{Device, Tensor};
 use rayon::prelude::*;
 
@@ -32,6 +33,7 @@ use crate::{
     distributed::Communicator,
     evaluation::share,
     events::{Event, Observer, Sample},
+    recipe::PruningSection,
 };
 
 /// Predicting the class of a text.
@@ -72,6 +74,10 @@ pub struct ClassScores {
     pub f1: f64,
     /// The class of each example.
     pub found: Vec<usize>,
+    /// With pruning, the share of tokens that are kept, the mean over layers and examples.
+    pub kept: Option<f64>,
+    /// With pruning, the share of the operations of attention and feed-forward networks that is left.
+    pub operations: Option<f64>,
 }
 
 impl Task for Classification {
@@ -159,8 +165,29 @@ impl Task for Classification {
         batch.classes.len()
     }
 
-    fn loss(&self, model: &Bert, batch: &ClassBatch, _epoch: u64, pass: &mut Pass) -> Tensor<1> {
-        cross_entropy(batch.logits(model, pass), &batch.classes)
+    fn loss(&self, model: &Bert, batch: &ClassBatch, epoch: u64, pass: &mut Pass) -> Tensor<1> {
+        let PruningSection {
+            soft_epochs,
+            temperature,
+            regularizer,
+            ..
+        } = self.recipe.pruning;
+        let how = match model.pruning {
+            None => Pruning::Off,
+            Some(_) if epoch < soft_epochs as u64 => Pruning::Soft { temperature },
+            Some(_) => Pruning::Hard,
+        };
+        let [tokens, segments] = batch.texts.tensors(model);
+        let there = tokens.clone().not_equal_elem(i64::from(PAD)).float();
+        let output = model.forward_pruned(tokens, segments, how, pass);
+        let logits = model.class_logits(output.hidden, pass);
+        let logits = logits.expect("the recipe's head is a classifier");
+        let loss = cross_entropy(logits, &batch.classes);
+        if let Pruning::Soft { .. } = how {
+            loss + kept_share(output.stays, there).sum() * regularizer
+        } else {
+            loss
+        }
     }
 
     fn validates(&self) -> bool {
@@ -170,6 +197,9 @@ impl Task for Classification {
     fn validate(&self, model: &Bert, processes: &dyn Communicator) -> Result<Scores> {
         let labels = &self.architecture.config.labels;
         let scores = evaluate(model, &self.val, labels.len(), processes);
+        let mut metrics = vec![("accuracy", scores.accuracy), ("f1", scores.f1)];
+        metrics.extend(scores.kept.map(|kept| ("kept", kept)));
+        metrics.extend(scores.operations.map(|share| ("operations", share)));
         let samples = self
             .shown
             .iter()
@@ -184,8 +214,8 @@ impl Task for Classification {
             });
         Ok(Scores {
             loss: scores.loss,
-            metrics: vec![("accuracy", scores.accuracy), ("f1", scores.f1)],
-            score: scores.accuracy,
+            score: scores.accuracy - self.recipe.pruning.regularizer * scores.kept.unwrap_or(0.0),
+            metrics,
             samples: samples.collect(),
         })
     }
@@ -278,26 +308,41 @@ pub fn evaluate(
     order.sort_by_key(|index| examples[*index].text.tokens.len());
     let batches: Vec<&[usize]> = order.chunks(BATCH).collect();
     let of_batch = |indices: &&[usize]| {
-        let chosen: Vec<&Example> = indices.iter().map(|index| &examples[*index]).collect();
-        let batch = ClassBatch::collect(&chosen);
-        let logits = batch.logits(model, &mut Pass::evaluation());
-        let loss = cross_entropy(logits.clone(), &batch.classes);
+        let chosen = indices.iter().map(|index| &examples[*index]);
+        let texts: Vec<Framed> = chosen.clone().map(|example| example.text.clone()).collect();
+        let targets: Vec<u32> = chosen.map(|example| example.class as u32).collect();
+        let (logits, encoded) = model.classes(&texts).expect("a classifier");
+        let loss = cross_entropy(logits.clone(), &targets);
+        let work = model.work(&texts, &encoded);
         // Bits, because JSON has no word for what is not a number.
-        (loss.into_scalar::<f32>().to_bits(), most_probable(logits))
+        let bits = loss.into_scalar::<f32>().to_bits();
+        (
+            bits,
+            most_probable(logits),
+            encoded.kept_shares(&texts),
+            work,
+        )
     };
     let (mut loss, mut found) = (0.0, vec![0; examples.len()]);
-    for (indices, (bits, classes)) in batches.iter().zip(share(&batches, processes, of_batch)) {
+    let (mut kept, mut work) = (0.0, [0.0; 2]);
+    let shared = share(&batches, processes, of_batch);
+    for (indices, (bits, classes, shares, of_work)) in batches.iter().zip(shared) {
         loss += f64::from(f32::from_bits(bits));
+        kept += shares;
+        work = [work[0] + of_work[0], work[1] + of_work[1]];
         for (index, class) in indices.iter().zip(classes) {
             found[*index] = class as usize;
         }
     }
+    let prunes = model.pruning.is_some();
     let expected: Vec<usize> = examples.iter().map(|example| example.class).collect();
     ClassScores {
         loss: loss / examples.len().max(1) as f64,
         accuracy: accuracy(&found, &expected),
         f1: f1(&found, &expected, classes),
         found,
+        kept: prunes.then(|| kept / examples.len().max(1) as f64),
+        operations: prunes.then(|| work[0] / work[1].max(1.0)),
     }
 }
 
@@ -310,13 +355,5 @@ impl ClassBatch {
                 .map(|example| example.class as u32)
                 .collect(),
         }
-    }
-
-    /// `[rows, classes]`
-    fn logits(&self, model: &Bert, pass: &mut Pass) -> Tensor<2> {
-        let [tokens, segments] = self.texts.tensors(model);
-        let hidden = model.forward(tokens, segments, pass).hidden;
-        let logits = model.class_logits(hidden, pass);
-        logits.expect("the recipe's head is a classifier")
     }
 }

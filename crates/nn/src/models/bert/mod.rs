@@ -2,14 +2,16 @@
 //!
 //! Ids and segments -> token, segment and position vectors, normalized -> blocks that see the whole text -> a vector for
 //! each token. On these stand the pooler and the heads: hidden tokens, next sentence, classes. [`text`] frames texts,
+//! [`packed`] reads them without padding,
 //! [`inspection`] shows what its attention does.
 
 pub mod inspection;
+pub mod packed;
 pub mod text;
 
 use std::path::Path;
 
-use attentive_model::config::{BertConfig, BertHead, NormPlacement, Pooler};
+use attentive_model::config::{self, BertConfig, BertHead, NormPlacement, Pooler};
 use attentive_text::special::PAD;
 use burn::{
     module::{Module, Param},
@@ -18,6 +20,7 @@ use burn::{
 
 use super::weights;
 use crate::{
+    attention::pruning::{Pruning, TokenPruning, received},
     error::NnError,
     init::Init,
     layers::{
@@ -31,7 +34,7 @@ use crate::{
     ops::{
         Precision, SmoothedLoss, affine, bias_activation_dropout, dropout, project, projected_loss,
     },
-    pass::Pass,
+    pass::{Pass, Weights},
 };
 
 /// The encoder and its heads.
@@ -49,6 +52,8 @@ pub struct Bert {
     pub next_sentence: Option<Linear>,
     /// Says the class of a text, `[d_model, classes]`.
     pub classifier: Option<Linear>,
+    /// Which tokens leave on the way up, where the model has learned it.
+    pub pruning: Option<TokenPruning>,
     dropout: f64,
 }
 
@@ -85,6 +90,9 @@ pub struct BertOutput {
     pub hidden: Tensor<3>,
     /// Per layer `[batch, heads, len, len]`, if the pass asks for them.
     pub weights: Vec<Tensor<4>>,
+    /// With pruning, per layer, to which degree each token is there behind it: 0 or 1, or between them while thresholds are
+    /// learned. `[batch, len]`
+    pub stays: Vec<Tensor<2>>,
 }
 
 impl Bert {
@@ -127,6 +135,8 @@ impl Bert {
                 .then(|| Linear::new(d, 2, init, device)),
             classifier: (config.head == BertHead::Classification)
                 .then(|| Linear::new(d, config.labels.len(), init, device)),
+            pruning: (config.pruning == config::TokenPruning::LearnedThresholds)
+                .then(|| TokenPruning::new(config.layers, 0.0, device)),
             dropout: config.dropout,
         }
     }
@@ -136,14 +146,89 @@ impl Bert {
         self.embeddings.token.weight.val().device()
     }
 
-    /// Texts and their segments, both `[batch, len]`, padded with `<blank>`.
+    /// Texts and their segments, both `[batch, len]`, padded with `<blank>`. Tokens leave if the model has thresholds.
     pub fn forward(
         &self,
         tokens: Tensor<2, Int>,
         segments: Tensor<2, Int>,
         pass: &mut Pass,
     ) -> BertOutput {
-        let mask = Mask::padding(tokens.clone(), PAD);
+        let pruning = if self.pruning.is_some() {
+            Pruning::Hard
+        } else {
+            Pruning::Off
+        };
+        self.forward_pruned(tokens, segments, pruning, pass)
+    }
+
+    /// The same, with tokens leaving in another way. Those that have left for good are masked here, and still computed:
+    /// [`Bert::encode`] does not.
+    pub fn forward_pruned(
+        &self,
+        tokens: Tensor<2, Int>,
+        segments: Tensor<2, Int>,
+        how: Pruning,
+        pass: &mut Pass,
+    ) -> BertOutput {
+        let padded = tokens.clone().equal_elem(i64::from(PAD));
+        let there = padded.clone().bool_not().float(); // [batch, len]
+        let x = self.embed_tokens(tokens, segments, pass);
+        let thresholds = self.pruning.as_ref().filter(|_| how != Pruning::Off);
+        let Some(thresholds) = thresholds else {
+            return self.climb(x, &Mask::Padding(padded), pass);
+        };
+        let mut output = BertOutput {
+            hidden: x,
+            weights: Vec::new(),
+            stays: Vec::new(),
+        };
+        let asked = std::mem::replace(&mut pass.weights, Weights::Return);
+        let (mut gone, mut degrees) = (padded, there.clone());
+        for (number, layer) in self.layers.iter().enumerate() {
+            let mask = Mask::Padding(gone.clone());
+            let block = layer.forward(output.hidden, &mask, None, pass);
+            let weights = block.weights.expect("the pass asks for weights");
+            output.hidden = block.hidden;
+            if let Pruning::Soft { temperature } = how {
+                let scores = received(weights.clone(), there.clone());
+                degrees = thresholds.degrees(number, degrees, scores, temperature);
+                output.hidden = output.hidden * degrees.clone().unsqueeze_dim::<3>(2);
+            } else {
+                let scores = received(weights.clone().detach(), degrees);
+                gone = thresholds.stays(number, gone.bool_not(), scores).bool_not();
+                degrees = gone.clone().bool_not().float();
+            }
+            output.stays.push(degrees.clone());
+            if asked == Weights::Return {
+                output.weights.push(weights);
+            }
+        }
+        pass.weights = asked;
+        output
+    }
+
+    /// Through all layers.
+    fn climb(&self, mut x: Tensor<3>, mask: &Mask, pass: &mut Pass) -> BertOutput {
+        let mut weights = Vec::new();
+        for layer in &self.layers {
+            let output = layer.forward(x, mask, None, pass);
+            x = output.hidden;
+            weights.extend(output.weights);
+        }
+        BertOutput {
+            hidden: x,
+            weights,
+            stays: Vec::new(),
+        }
+    }
+
+    /// Token, segment and position vectors, normalized, with dropout.
+    fn embed_tokens(
+        &self,
+        tokens: Tensor<2, Int>,
+        segments: Tensor<2, Int>,
+        pass: &mut Pass,
+    ) -> Tensor<3> {
         let len = tokens.dims()[1];
         let BertEmbeddings {
             token,
@@ -154,14 +239,7 @@ impl Bert {
         let sum = token.forward(tokens)
             + segment.forward(segments)
             + positions.forward(0, len).unsqueeze();
-        let mut x = dropout(norm.forward(sum), self.dropout, &mut pass.dropout);
-        let mut weights = Vec::new();
-        for layer in &self.layers {
-            let output = layer.forward(x, &mask, None, pass);
-            x = output.hidden;
-            weights.extend(output.weights);
-        }
-        BertOutput { hidden: x, weights }
+        dropout(norm.forward(sum), self.dropout, &mut pass.dropout)
     }
 
     /// The pooler's output for the first token of each text, if the model has a pooler: `[batch, len, d_model]` ->

@@ -6,7 +6,11 @@
 
 use burn::tensor::{Int, Tensor, TensorData};
 
-use super::{Bert, BertEmbeddings, text::{Framed, Texts}, vectors_at};
+use super::{
+    Bert, BertEmbeddings,
+    text::{Framed, Texts},
+    vectors_at,
+};
 use crate::{ops::on_cpu, pass::Pass};
 
 /// Some texts behind the last layer.
@@ -69,7 +73,8 @@ impl Bert {
         for (number, layer) in self.layers.iter().enumerate() {
             let lengths: Vec<usize> = kept.iter().map(Vec::len).collect();
             let attention = &layer.self_attention;
-            let (attended, received) = attention.forward_packed(x.clone(), &lengths, pass.precision);
+            let (attended, received) =
+                attention.forward_packed(x.clone(), &lengths, pass.precision);
             x = layer.add_attended(x, attended, pass);
             if let Some(thresholds) = &thresholds {
                 let stays = prune(&mut kept, &received, thresholds[number]);
@@ -77,7 +82,7 @@ impl Bert {
                     x = vectors_at(x, &stays);
                 }
             }
-            x = layer.feed_forward(x, pass);
+            x = layer.feed(x, pass);
             layers.push(kept.clone());
         }
         (x, layers)
@@ -107,6 +112,48 @@ impl Bert {
         };
         let rows: Vec<usize> = last.iter().enumerate().flat_map(of_row).collect();
         (vectors_at(output.hidden, &rows), layers)
+    }
+}
+
+impl Encoded {
+    /// The share of the tokens of each text that is kept, the mean over the layers; summed over the texts.
+    pub fn kept_shares(&self, texts: &[Framed]) -> f64 {
+        let share = |(text, framed): (usize, &Framed)| {
+            let kept = self
+                .layers
+                .iter()
+                .map(|layer| layer[text].len())
+                .sum::<usize>();
+            kept as f64 / (self.layers.len() * framed.tokens.len()).max(1) as f64
+        };
+        texts.iter().enumerate().map(share).sum()
+    }
+}
+
+impl Bert {
+    /// Multiplications of attention and feed-forward networks for texts: those that were computed, and those without
+    /// pruning.
+    pub fn work(&self, texts: &[Framed], encoded: &Encoded) -> [f64; 2] {
+        let Some(first) = self.layers.first() else {
+            return [0.0; 2];
+        };
+        let [d_model, d_ff] = first.feed_forward.inner.weight.dims();
+        let layer = |before: usize, behind: usize| {
+            let projections = 4 * before * d_model * d_model;
+            let weights = 2 * before * before * d_model;
+            (projections + weights + 2 * behind * d_model * d_ff) as f64
+        };
+        let mut sums = [0.0; 2];
+        for (text, framed) in texts.iter().enumerate() {
+            let all = framed.tokens.len();
+            let mut before = all;
+            for kept in &encoded.layers {
+                sums[0] += layer(before, kept[text].len());
+                sums[1] += layer(all, all);
+                before = kept[text].len();
+            }
+        }
+        sums
     }
 }
 
