@@ -6,6 +6,7 @@
 
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 
+// ANCHOR: mask
 /// Which keys are hidden from which queries.
 #[derive(Debug, Clone)]
 pub enum Mask {
@@ -20,6 +21,7 @@ pub enum Mask {
     /// Every query has hidden keys of its own, marked `true`, `[batch or 1, query_len, key_len]`.
     PerQuery(Tensor<3, Bool>),
 }
+// ANCHOR_END: mask
 
 impl Mask {
     /// Every query of row `i` sees the first `lengths[i]` of `key_len` keys.

@@ -108,6 +108,7 @@ impl MultiHeadAttention {
         (self.output.forward(values, precision), received)
     }
 
+    // ANCHOR: attend
     /// Projects keys and values, once for any number of queries: `memory` `[batch, key_len, d_model]`.
     pub fn project(&self, memory: Tensor<3>, precision: Precision) -> KeyValues {
         KeyValues {
@@ -133,4 +134,5 @@ impl MultiHeadAttention {
             weights,
         }
     }
+    // ANCHOR_END: attend
 }
