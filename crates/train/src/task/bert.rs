@@ -33,9 +33,9 @@ pub struct Architecture {
 impl Architecture {
     /// That of a new run, and its first weights. `texts` are what a vocabulary is learned from, `labels` the classes of the
     /// examples.
-    pub fn begin<'t>(
+    pub fn begin(
         recipe: &Recipe,
-        texts: &mut dyn Iterator<Item = &'t str>,
+        texts: &mut dyn Iterator<Item = &str>,
         labels: Vec<String>,
         device: &Device,
         observer: &mut dyn Observer,
@@ -126,9 +126,9 @@ fn new_model(recipe: &Recipe, config: &BertConfig, device: &Device) -> Bert {
 }
 
 /// Of a `vocab.txt`, or learned.
-fn tokenizer<'t>(
+fn tokenizer(
     recipe: &Recipe,
-    texts: &mut dyn Iterator<Item = &'t str>,
+    texts: &mut dyn Iterator<Item = &str>,
     observer: &mut dyn Observer,
 ) -> Result<Tokenizer> {
     let section = &recipe.tokenizer;
