@@ -52,13 +52,18 @@ pub fn train_together(
     observer: &mut dyn events::Observer,
 ) -> Result<events::Outcome> {
     use attentive_nn::models::{recurrent::Recurrent, transformer::Transformer};
-    use task::{language_model::LanguageModel, translation::Translation};
+    use task::{
+        denoising::Denoising, images::ImageClassification, language_model::LanguageModel,
+        translation::Translation,
+    };
     match session.recipe.model.family() {
         Family::Transformer => {
             trainer::train::<Translation<Transformer>>(session, processes, observer)
         }
         Family::Recurrent => trainer::train::<Translation<Recurrent>>(session, processes, observer),
         Family::Gpt => trainer::train::<LanguageModel>(session, processes, observer),
+        Family::Vit => trainer::train::<ImageClassification>(session, processes, observer),
+        Family::Diffusion => trainer::train::<Denoising>(session, processes, observer),
         Family::Bert => Err(TrainError::NoTask {
             family: Family::Bert.name(),
         }),

@@ -21,15 +21,15 @@ use crate::wording::plural;
 pub struct BertInput {
     /// Texts [default: the lines of standard input]
     #[arg(value_name = "TEXT")]
-    texts: Vec<String>,
+    pub texts: Vec<String>,
     /// A directory of a BERT, ours or Hugging Face's, or a training run (its best model)
     #[arg(long, short, value_name = "MODEL")]
-    model: PathBuf,
+    pub model: PathBuf,
     /// A file of texts, one a line; - is standard input
     #[arg(long, short, value_name = "FILE", conflicts_with = "texts")]
     input: Option<PathBuf>,
     #[command(flatten)]
-    device: DeviceArg,
+    pub device: DeviceArg,
 }
 
 /// A BERT on a device.

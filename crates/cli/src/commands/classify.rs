@@ -1,6 +1,7 @@
-//! `attentive classify`: the class of each text, or pair of texts, by a BERT with a classifier.
+//! `attentive classify`: the class of each text, or pair of texts, by a BERT with a classifier, or of each image by a ViT.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use anyhow::bail;
 use attentive_nn::models::bert::text::{Framed, Texts};
@@ -8,7 +9,9 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::bert_input::BertInput;
+use super::images::{LoadedVit, is_image_model};
 use crate::arguments::positive;
+use crate::exit::Ending;
 use crate::output::Output;
 use crate::terminal::Terminal;
 
@@ -24,17 +27,33 @@ pub struct ClassifyArgs {
     /// One JSON object a line, with the probability of every class
     #[arg(long)]
     json: bool,
+    /// Token merging: so many tokens of an image become one with another in each layer (ViT)
+    #[arg(long, value_name = "R", default_value_t = 0)]
+    merge: usize,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   attentive classify --model runs/bert-sst2 \"A film of rare beauty.\"
   attentive classify --model runs/bert-mrpc --input pairs.tsv
+  attentive classify --model runs/vit-mnist digit.png other.png
+  attentive classify --model runs/vit-mnist t10k-images-idx3-ubyte.gz --merge 6
 
-A line with a tab is a pair of texts.";
+A line with a tab is a pair of texts. With a ViT the arguments are PNG files, or IDX files of images.";
 
 /// Classifies.
 pub fn run(args: ClassifyArgs, terminal: &Terminal) -> anyhow::Result<()> {
+    if is_image_model(&args.input.model, terminal) {
+        let device = &args.input.device.device;
+        let model = LoadedVit::open(&args.input.model, device, args.merge, terminal)?;
+        let files: Vec<PathBuf> = args.input.texts.iter().map(PathBuf::from).collect();
+        return model.classify(&files, args.batch_size, args.json);
+    }
+    if args.merge > 0 {
+        return Err(
+            Ending::Usage("--merge is for images, and this model reads text".to_owned()).into(),
+        );
+    }
     let model = args.input.open(terminal)?;
     let mut output = Output::stdout();
     for texts in args.input.texts(terminal)?.chunks(args.batch_size) {

@@ -23,6 +23,7 @@ use attentive_train::task::language_model::cross_entropy_per_token;
 use clap::Args;
 use serde_json::json;
 
+use super::images::LoadedVit;
 use crate::arguments::DeviceArg;
 use crate::decoding::notices::Notices;
 use crate::decoding::{DecodingArgs, LinesArgs};
@@ -41,14 +42,23 @@ pub struct EvaluateArgs {
     #[arg(long, short, value_name = "MODEL")]
     model: PathBuf,
     /// The source side of the test set, plain or gzip'd
-    #[arg(long, value_name = "FILE", required_unless_present = "text")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["text", "images"])]
     src: Option<PathBuf>,
     /// The reference translations
-    #[arg(long = "ref", value_name = "FILE", required_unless_present = "text")]
+    #[arg(long = "ref", value_name = "FILE", required_unless_present_any = ["text", "images"])]
     reference: Option<PathBuf>,
     /// Running text to measure a language model (GPT) on
     #[arg(long, value_name = "FILE", conflicts_with_all = ["src", "reference", "output"])]
     text: Option<PathBuf>,
+    /// Images to measure a ViT on: an IDX file, or a folder with a folder of PNG files for each class
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["src", "reference", "output", "text"])]
+    images: Option<PathBuf>,
+    /// The IDX file of the classes of the images
+    #[arg(long, value_name = "FILE", requires = "images")]
+    labels: Option<PathBuf>,
+    /// Token merging: so many tokens of an image become one with another in each layer (ViT)
+    #[arg(long, value_name = "R", default_value_t = 0, requires = "images")]
+    merge: usize,
     /// Keep the model's translations in a file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -68,6 +78,7 @@ Examples:
   attentive evaluate --model runs/multi30k --src test.de --ref test.en -o test.hyp
   attentive evaluate --model de-en --src test.de --ref test.en --whole-lines
   attentive evaluate --model runs/gpt-shakespeare --text test.txt
+  attentive evaluate --model runs/vit-mnist --images t10k-images-idx3-ubyte.gz --labels t10k-labels-idx1-ubyte.gz
 
 Loss is the training objective per target token, with the label smoothing of the model's recipe (0.1
 without one); perplexity is exp of the cross-entropy;
@@ -79,8 +90,18 @@ pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
     if let Some(text) = &args.text {
         return language_model(&args, text);
     }
+    if let Some(images) = &args.images {
+        let device = &args.device.device;
+        let model = LoadedVit::open(&args.model, device, args.merge, terminal)?;
+        return model.evaluate(images, args.labels.as_ref(), args.json);
+    }
     let choice = Choice::of(&args.model)?;
-    if choice.open_any()?.config.family() == Family::Gpt {
+    let family = choice.open_any()?.config.family();
+    if family == Family::Vit {
+        let problem = "a ViT is measured on images: give them with --images FILE --labels FILE";
+        return Err(Ending::Usage(problem.to_owned()).into());
+    }
+    if family == Family::Gpt {
         let problem = "a language model is measured on running text: give it with --text FILE";
         return Err(Ending::Usage(problem.to_owned()).into());
     }

@@ -93,6 +93,8 @@ pub fn run(args: TrainArgs, terminal: &Terminal) -> anyhow::Result<()> {
         Family::Transformer | Family::Recurrent => ("translate", "translate"),
         Family::Gpt => ("continue text", "generate"),
         Family::Bert => ("embed text", "embed"),
+        Family::Vit => ("classify images", "classify"),
+        Family::Diffusion => ("draw", "draw"),
     };
     terminal.note(format_args!(
         "{what} with it:\n  attentive {command} --model {}",

@@ -44,9 +44,10 @@ mod layer_norm;
 mod learning_curve;
 mod linear;
 mod matrix;
+mod neighborhoods;
 mod orthogonalize;
 mod projected_loss;
-mod simd;
+pub(crate) mod simd;
 
 pub use activation::bias_activation_dropout;
 pub use adam::{AdamStep, adam_update, blend, by_root_of_squares, sum_of_squares};
@@ -62,5 +63,6 @@ pub use label_smoothing::{SmoothedLoss, smoothed_loss};
 pub use layer_norm::layer_norm;
 pub use linear::{affine, project};
 pub use matrix::Precision;
+pub use neighborhoods::neighborhoods;
 pub use orthogonalize::orthogonalize;
 pub use projected_loss::projected_loss;

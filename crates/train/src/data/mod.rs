@@ -4,13 +4,15 @@
 //! corpus from another, [`held_out`] keeps test sets out, [`mixture`] draws lines by the weights of their files,
 //! [`augmentation`] gives lines other forms); [`prepared`] streams what is too large for memory from files;
 //! [`batches`] puts pairs of similar length together, shuffled by [`random`]. [`text`] reads running text, for
-//! language models.
+//! language models; [`images`] reads images and their classes.
 
 pub mod augmentation;
 pub mod batches;
 pub mod corpus;
 pub mod fingerprint;
 pub mod held_out;
+mod image_size;
+pub mod images;
 pub mod mixture;
 pub mod prepared;
 pub mod random;

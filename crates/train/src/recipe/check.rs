@@ -6,7 +6,7 @@
 use attentive_model::config::{AnyConfig, PositionKind, Tying};
 use attentive_text::tokenizer::TokenizerKind;
 
-use super::keys::{LANGUAGE_MODELS, TRANSLATION};
+use super::keys::{IMAGES, LANGUAGE_MODELS, TRANSLATION};
 use super::{
     BestBy, Data, LossKind, OptimizerKind, Recipe, ScheduleKind, ScheduleSection, Synthetic,
 };
@@ -19,14 +19,17 @@ pub(super) fn problems(recipe: &Recipe) -> Vec<String> {
     let mut found = Found(Vec::new());
     let family = recipe.model.family();
     let translation = TRANSLATION.contains(&family);
-    if !translation && !LANGUAGE_MODELS.contains(&family) {
+    let images = IMAGES.contains(&family);
+    if !translation && !images && !LANGUAGE_MODELS.contains(&family) {
         found.0.push(format!(
             "`model.family` (\"{}\") has no training here; models of this family are imported (`attentive import`)",
             family.name()
         ));
         return found.0;
     }
-    if !translation {
+    if images {
+        check_images(&recipe.data, &mut found);
+    } else if !translation {
         check_text(&recipe.data, &mut found);
     } else if let Some(synthetic) = &recipe.data.synthetic {
         check_synthetic(&recipe.data, synthetic, &mut found);
@@ -61,6 +64,16 @@ fn check_text(data: &Data, found: &mut Found) {
     found.require(data.val_text.is_empty() || data.val_share == 0.0, || {
         "`data.val_text` and `data.val_share` exclude each other: remove one of them".to_owned()
     });
+    check_lists(data, found);
+}
+
+fn check_images(data: &Data, found: &mut Found) {
+    if data.images.is_empty() {
+        found.push(
+            "`data.images` is missing: name IDX files (and `data.labels`), or a folder with a folder of PNG files \
+             for each class",
+        );
+    }
     check_lists(data, found);
 }
 
@@ -211,7 +224,9 @@ fn check_model(recipe: &Recipe, found: &mut Found) {
     let tying = match &recipe.model.config {
         AnyConfig::Transformer(model) => model.tying,
         AnyConfig::Recurrent(model) => model.tying,
-        AnyConfig::Gpt(_) | AnyConfig::Bert(_) => return,
+        AnyConfig::Gpt(_) | AnyConfig::Bert(_) | AnyConfig::Vit(_) | AnyConfig::Diffusion(_) => {
+            return;
+        }
     };
     found.require(tying != Tying::All || recipe.tokenizer.shared, || {
         "`model.tying` (\"all\") needs one vocabulary: set `tokenizer.shared` = true, or tie only the \
@@ -245,6 +260,7 @@ fn check_training(recipe: &Recipe, found: &mut Found) {
     });
     found.not_negative("training.clip_norm", training.clip_norm);
     found.share("training.ema_decay", training.ema_decay);
+    found.share("training.class_dropout", training.class_dropout);
     if training.loss == LossKind::LabelSmoothing {
         found.share("training.label_smoothing", training.label_smoothing);
     }
@@ -357,8 +373,8 @@ fn check_validation(recipe: &Recipe, found: &mut Found) {
     let validates = recipe.data.has_validation();
     found.require(validates || validation.patience == 0, || {
         format!(
-            "`validation.patience` ({}) needs validation data: set `data.val_src` and `data.val_tgt`, or \
-             `data.val_text`",
+            "`validation.patience` ({}) needs validation data: set `data.val_src` and `data.val_tgt`, \
+             `data.val_text` or `data.val_images`",
             validation.patience
         )
     });

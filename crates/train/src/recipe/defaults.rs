@@ -31,6 +31,10 @@ impl Default for Data {
             text: Vec::new(),
             val_text: Vec::new(),
             val_share: 0.0,
+            images: Vec::new(),
+            labels: Vec::new(),
+            val_images: Vec::new(),
+            val_labels: Vec::new(),
             synthetic: None,
         }
     }
@@ -84,6 +88,7 @@ impl Default for Training {
             accumulate: 1,
             loss: LossKind::LabelSmoothing,
             label_smoothing: 0.1,
+            class_dropout: 0.1,
             r_drop: 0.0,
             r_drop_after: 0,
             clip_norm: 0.0,

@@ -14,6 +14,26 @@ pub(super) const TRANSLATION: &[Family] = &[Family::Transformer, Family::Recurre
 /// Families that learn from running text.
 pub(super) const LANGUAGE_MODELS: &[Family] = &[Family::Gpt];
 
+/// Families that learn from images.
+pub(super) const IMAGES: &[Family] = &[Family::Vit, Family::Diffusion];
+
+/// Families that learn from text.
+const TEXT: &[Family] = &[Family::Transformer, Family::Recurrent, Family::Gpt];
+
+/// Families that learn from examples which are all of one size.
+const BATCHES: &[Family] = &[Family::Gpt, Family::Vit, Family::Diffusion];
+
+/// Families whose examples are changed by chance.
+const AUGMENTED: &[Family] = &[
+    Family::Transformer,
+    Family::Recurrent,
+    Family::Vit,
+    Family::Diffusion,
+];
+
+/// Families that learn to choose among words or classes, with label smoothing if that is asked for.
+const SMOOTHED: &[Family] = &[Family::Transformer, Family::Recurrent, Family::Vit];
+
 /// Keys and sections that mean something for some families alone.
 const ONLY: &[(&str, &[Family])] = &[
     ("data.src", TRANSLATION),
@@ -30,14 +50,26 @@ const ONLY: &[(&str, &[Family])] = &[
     ("data.text", LANGUAGE_MODELS),
     ("data.val_text", LANGUAGE_MODELS),
     ("data.val_share", LANGUAGE_MODELS),
+    ("data.images", IMAGES),
+    ("data.labels", IMAGES),
+    ("data.val_images", IMAGES),
+    ("data.val_labels", IMAGES),
     ("tokenizer.shared", TRANSLATION),
-    ("augmentation", TRANSLATION),
+    ("tokenizer", TEXT),
+    ("augmentation.shift", IMAGES),
+    ("augmentation.subword_dropout", TRANSLATION),
+    ("augmentation.lowercase", TRANSLATION),
+    ("augmentation.no_punctuation", TRANSLATION),
+    ("augmentation.plain_umlauts", TRANSLATION),
+    ("augmentation.marks", TRANSLATION),
+    ("augmentation", AUGMENTED),
     ("training.batch_tokens", TRANSLATION),
     ("training.batch_sentences", TRANSLATION),
     ("training.similar_lengths", TRANSLATION),
-    ("training.batch_size", LANGUAGE_MODELS),
-    ("training.loss", TRANSLATION),
-    ("training.label_smoothing", TRANSLATION),
+    ("training.batch_size", BATCHES),
+    ("training.loss", SMOOTHED),
+    ("training.label_smoothing", SMOOTHED),
+    ("training.class_dropout", &[Family::Diffusion]),
     ("training.r_drop", TRANSLATION),
     ("training.r_drop_after", TRANSLATION),
     ("validation.bleu", TRANSLATION),

@@ -2,7 +2,7 @@
 //!
 //! The loop ([`crate::trainer`]), checkpoints, exact resuming, progress, curves and distribution are written
 //! once, for any [`Task`], and know no family of models. The task owns the data, the type of the model and its
-//! directory. [`translation`] is the first one, [`language_model`] another.
+//! directory. [`translation`] is the first one, [`language_model`], [`images`] and [`denoising`] are others.
 //!
 //! A new family of models touches, beside the files of its own:
 //!
@@ -16,6 +16,8 @@
 //!    (`TRANSLATION`, `LANGUAGE_MODELS`); keys of its own go to `sections.rs`, `defaults.rs` and `check.rs`.
 //! 6. `crates/cli/src/commands`: the commands that use it; `AnyModelDir::config_of` refuses models of other families.
 
+pub mod denoising;
+pub mod images;
 pub mod language_model;
 pub mod translation;
 
@@ -155,11 +157,21 @@ pub struct Scores {
 
 /// The architecture that a recipe describes for vocabularies of these sizes, if it is one of the task's family.
 fn model_config<C: ModelConfig>(recipe: &Recipe, src: usize, tgt: usize) -> Result<C> {
-    let config: Option<C> = recipe.model.with_vocabularies(src, tgt);
-    let config = config.ok_or_else(|| TrainError::OtherFamily {
+    let config: C = any_config(recipe)?;
+    checked(config.with_vocabularies(src, tgt))
+}
+
+/// The architecture that a recipe describes as far as it does so without the data, if it is one of the task's family.
+fn any_config<C: ModelConfig>(recipe: &Recipe) -> Result<C> {
+    let config = C::of(&recipe.model.config).cloned();
+    config.ok_or_else(|| TrainError::OtherFamily {
         found: recipe.model.family().name(),
         expected: C::FAMILY.name(),
-    })?;
+    })
+}
+
+/// The architecture, if it is a possible one.
+fn checked<C: ModelConfig>(config: C) -> Result<C> {
     config
         .check()
         .map_err(|problems| TrainError::Architecture { problems })?;
