@@ -16,6 +16,7 @@ mod written;
 
 use std::path::Path;
 
+use attentive_model::config::Family;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -135,7 +136,11 @@ impl Recipe {
     fn of_its_family(mut self) -> Recipe {
         if !keys::TRANSLATION.contains(&self.model.family()) {
             self.validation.bleu = false;
-            self.validation.best_by = BestBy::Loss;
+            self.validation.best_by = if self.model.family() == Family::Vit {
+                BestBy::Accuracy
+            } else {
+                BestBy::Loss
+            };
         }
         self
     }

@@ -335,6 +335,8 @@ pub enum BestBy {
     Bleu,
     /// Lowest validation loss.
     Loss,
+    /// Highest share of right classes.
+    Accuracy,
 }
 
 /// `[checkpoints]`: what is kept of a run. There is one at the end of every epoch in any case.

@@ -1,7 +1,7 @@
 //! Learning to take noise out of images: DDPM (Ho et al. 2020), told the class of the image.
 //!
-//! Each image of a batch gets a random step and random noise, and the model is asked for the noise; the loss is the mean
-//! squared error. Some images lose their class, so that the model learns what any image looks like, which guidance
+//! Each image of a batch gets a random step and random noise, and the model is asked for the velocity, from which image
+//! and noise follow (`attentive_nn::models::diffusion::noise`); the loss is the mean squared error. Some images lose their class, so that the model learns what any image looks like, which guidance
 //! needs. Neighbors: [`super::images`] reads the same data, `attentive_nn::models::diffusion` computes.
 
 use std::path::Path;
@@ -37,7 +37,7 @@ use crate::{
     events::{Event, Observer},
 };
 
-/// Finding the noise in an image.
+/// Finding image and noise in a noisy image.
 #[derive(Debug)]
 pub struct Denoising {
     recipe: Recipe,
@@ -52,8 +52,8 @@ pub struct Denoising {
 pub struct NoisyBatch {
     /// `[count, channels, size, size]`
     noisy: Vec<f32>,
-    /// The noise in them.
-    noise: Vec<f32>,
+    /// What is to be found.
+    velocity: Vec<f32>,
     steps: Vec<usize>,
     classes: Vec<Option<usize>>,
 }
@@ -225,7 +225,7 @@ impl Denoising {
         let channels = vec![MIDDLE; shape.channels];
         let mut batch = NoisyBatch {
             noisy: Vec::with_capacity(indices.len() * shape.values()),
-            noise: Vec::with_capacity(indices.len() * shape.values()),
+            velocity: Vec::with_capacity(indices.len() * shape.values()),
             steps: Vec::new(),
             classes: Vec::new(),
         };
@@ -242,10 +242,9 @@ impl Denoising {
             let step = random.below(self.schedule.steps());
             let told = !random.chance(dropped);
             let noise = gaussian(random.next_u64(), shape.values());
-            batch
-                .noisy
-                .extend(self.schedule.noisy(&image, &noise, step));
-            batch.noise.extend(noise);
+            let (noisy, velocity) = self.schedule.noisy(&image, &noise, step);
+            batch.noisy.extend(noisy);
+            batch.velocity.extend(velocity);
             batch.steps.push(step);
             batch
                 .classes
@@ -269,7 +268,7 @@ impl Denoising {
             None,
             pass,
         );
-        let difference = found - tensor(&batch.noise);
+        let difference = found - tensor(&batch.velocity);
         let sum = (difference.clone() * difference).sum();
         sum.div_scalar((channels * size * size) as f64)
     }

@@ -82,7 +82,7 @@ impl Run {
     fn best_score(&self) -> Option<f64> {
         let score = self.last.best_score?;
         Some(match self.recipe.validation.best_by {
-            BestBy::Bleu => score,
+            BestBy::Bleu | BestBy::Accuracy => score,
             BestBy::Loss => -score,
         })
     }
@@ -122,6 +122,7 @@ impl Run {
             let score = match validation.best_by {
                 BestBy::Bleu => format!("validation BLEU {score:.2}"),
                 BestBy::Loss => format!("validation loss {score:.4}"),
+                BestBy::Accuracy => format!("validation accuracy {:.2}%", 100.0 * score),
             };
             let average = if self.last.best_is_average {
                 ", the average of checkpoints"

@@ -1,7 +1,8 @@
-//! A denoising diffusion model (Ho et al. 2020): predicts the noise in an image, told the step and the class.
+//! A denoising diffusion model (Ho et al. 2020): predicts image and noise in a noisy image, told the step and the
+//! class.
 //!
 //! A U-Net: image -> positions of `patch_size` pixels -> stages at finer and coarser resolutions, with a way across from
-//! each finer stage on the way down to the one on the way up -> noise. A stage is a 3 x 3 convolution that knows step
+//! each finer stage on the way down to the one on the way up -> velocity. A stage is a 3 x 3 convolution that knows step
 //! and class, and a Transformer block over all positions. [`noise`] is what is learned to be undone, [`sampling`]
 //! undoes it. With `merge`, similar positions are merged before the sub-layers of the blocks of the finest
 //! resolution, where attention is dearest, and copied back behind them.
@@ -144,7 +145,8 @@ impl Diffusion {
         self.input.weight.val().device()
     }
 
-    /// The noise in images `[batch, channels, height, width]`, with a step and a class for each; no class is any.
+    /// The velocity ([`noise`]) of images `[batch, channels, height, width]`, with a step and a class for each; no class
+    /// is any.
     pub fn forward(
         &self,
         images: Tensor<4>,
@@ -175,8 +177,8 @@ impl Diffusion {
             x = self.up[level].forward(x, &condition, side, merge, pass);
         }
         let x = self.final_norm.forward(x);
-        let noise = self.output.forward(x, pass.precision);
-        images_of(noise, self.channels, self.patch_size, self.side)
+        let velocity = self.output.forward(x, pass.precision);
+        images_of(velocity, self.channels, self.patch_size, self.side)
     }
 
     /// What says step and class. `[batch, 1, condition]`

@@ -1,7 +1,9 @@
 //! How an image becomes noise, step by step: the cosine schedule (Nichol and Dhariwal 2021).
 //!
-//! `noisy = sqrt(kept) * image + sqrt(1 - kept) * noise`, where `kept` falls from 1 to 0 over the steps. Neighbors: the
-//! model learns to find the noise again, [`super::sampling`] takes it out.
+//! `noisy = sqrt(kept) * image + sqrt(1 - kept) * noise`, where `kept` falls from 1 to 0 over the steps. What the model
+//! learns is the velocity `sqrt(kept) * noise - sqrt(1 - kept) * image` (Salimans and Ho 2022), from which image and
+//! noise follow. Paper (Ho et al. 2020): the noise itself. Here: the velocity, because it asks for the image where there
+//! is much noise, and only there does the class of the image matter. Neighbor: [`super::sampling`] takes noise out.
 
 use crate::random::mix;
 
@@ -38,13 +40,13 @@ impl NoiseSchedule {
         step.map_or(1.0, |step| self.kept[step])
     }
 
-    /// The image after a step.
-    pub fn noisy(&self, image: &[f32], noise: &[f32], step: usize) -> Vec<f32> {
+    /// The image after a step, and its velocity there.
+    pub fn noisy(&self, image: &[f32], noise: &[f32], step: usize) -> (Vec<f32>, Vec<f32>) {
         let kept = self.kept[step];
-        let (image_part, noise_part) = (kept.sqrt() as f32, (1.0 - kept).sqrt() as f32);
+        let (signal, rest) = (kept.sqrt() as f32, (1.0 - kept).sqrt() as f32);
         let both = image.iter().zip(noise);
-        both.map(|(image, noise)| image_part * image + noise_part * noise)
-            .collect()
+        both.map(|(image, noise)| (signal * image + rest * noise, signal * noise - rest * image))
+            .unzip()
     }
 }
 
@@ -70,6 +72,23 @@ mod tests {
         assert!((schedule.kept(Some(499)) - 0.4924).abs() < 0.01);
         assert!(schedule.kept.windows(2).all(|pair| pair[1] < pair[0]));
         assert_eq!(schedule.kept(None), 1.0);
+    }
+
+    #[test]
+    fn image_and_noise_follow_from_the_noisy_image_and_its_velocity() {
+        let schedule = NoiseSchedule::cosine(10);
+        let (image, noise) = ([0.5f32, -1.0], [1.5f32, 0.25]);
+        for step in 0..10 {
+            let (noisy, velocity) = schedule.noisy(&image, &noise, step);
+            let kept = schedule.kept(Some(step));
+            let (signal, rest) = (kept.sqrt() as f32, (1.0 - kept).sqrt() as f32);
+            for i in 0..2 {
+                let found = signal * noisy[i] - rest * velocity[i];
+                assert!((found - image[i]).abs() < 1e-5, "{found}");
+                let found = rest * noisy[i] + signal * velocity[i];
+                assert!((found - noise[i]).abs() < 1e-5, "{found}");
+            }
+        }
     }
 
     #[test]

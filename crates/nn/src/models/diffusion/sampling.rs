@@ -1,7 +1,7 @@
 //! From noise to images: DDIM sampling (Song et al. 2021) with classifier-free guidance (Ho and Salimans 2022).
 //!
-//! A few steps of the schedule, evenly spaced, from the last to the first. In each, the predicted noise says what the
-//! image probably is; image and noise are mixed anew for the step before. Nothing is random but the first noise.
+//! A few steps of the schedule, evenly spaced, from the last to the first. In each, the predicted velocity says what
+//! the image probably is; image and noise are mixed anew for the step before. Nothing is random but the first noise.
 
 use burn::tensor::{Tensor, TensorData};
 
@@ -48,12 +48,11 @@ impl Sampling {
                 ratio: self.merge,
                 corner: step % 4,
             });
-            let noise = self.predict(model, &x, place(step), classes, merge);
+            let velocity = self.predict(model, &x, place(step), classes, merge);
             let now = schedule.kept(Some(place(step)));
             let before = schedule.kept(step.checked_sub(1).map(place));
-            for (x, noise) in x.iter_mut().zip(noise) {
-                let noise = f64::from(noise);
-                let image = (f64::from(*x) - (1.0 - now).sqrt() * noise) / now.sqrt();
+            for (x, velocity) in x.iter_mut().zip(velocity) {
+                let image = now.sqrt() * f64::from(*x) - (1.0 - now).sqrt() * f64::from(velocity);
                 let image = image.clamp(-1.0, 1.0);
                 // The noise that goes with the image after it was kept within its bounds.
                 let noise = (f64::from(*x) - now.sqrt() * image) / (1.0 - now).sqrt();
@@ -63,7 +62,7 @@ impl Sampling {
         x
     }
 
-    /// The noise in the images; with guidance, further from what it would be for any class.
+    /// The velocity of the images; with guidance, further from what it would be for any class.
     fn predict(
         &self,
         model: &Diffusion,
@@ -84,14 +83,14 @@ impl Sampling {
         let shape = [told.len(), model.channels, size, size];
         let images = Tensor::<4>::from_data(TensorData::new(images, shape), &model.device());
         let steps = vec![step; told.len()];
-        let noise = model.forward(images, &steps, &told, merge, &mut Pass::evaluation());
-        let mut noise: Vec<f32> = noise.into_data().iter::<f32>().collect();
+        let found = model.forward(images, &steps, &told, merge, &mut Pass::evaluation());
+        let mut found: Vec<f32> = found.into_data().iter::<f32>().collect();
         if guided {
-            let any = noise.split_off(x.len());
-            for (noise, any) in noise.iter_mut().zip(any) {
-                *noise = any + self.guidance as f32 * (*noise - any);
+            let any = found.split_off(x.len());
+            for (found, any) in found.iter_mut().zip(any) {
+                *found = any + self.guidance as f32 * (*found - any);
             }
         }
-        noise
+        found
     }
 }
