@@ -11,7 +11,7 @@ use attentive_runtime::error::RuntimeError;
 use attentive_text::error::TextError;
 
 use crate::data::corpus::Report;
-use crate::data::images::ImageError;
+use crate::data::image_files::ImageError;
 use crate::data::prepared::PreparedError;
 use crate::recipe::RecipeError;
 

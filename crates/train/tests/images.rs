@@ -16,7 +16,7 @@ use attentive_nn::models::{
 };
 use attentive_train::{
     Recipe, Result, Session,
-    data::images::{normalized, to_idx},
+    data::{image_files::to_idx, images::normalized},
     events::{Event, Observer, Outcome, ValidationReport},
     train,
 };

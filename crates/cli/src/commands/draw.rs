@@ -11,7 +11,7 @@ use attentive_nn::models::diffusion::Diffusion;
 use attentive_nn::models::diffusion::noise::NoiseSchedule;
 use attentive_nn::models::diffusion::sampling::Sampling;
 use attentive_pictures::image::contact_sheet;
-use attentive_train::data::images::to_idx;
+use attentive_train::data::image_files::to_idx;
 use clap::Args;
 
 use crate::arguments::{DeviceArg, positive};

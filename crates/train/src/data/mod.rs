@@ -11,6 +11,7 @@ pub mod batches;
 pub mod corpus;
 pub mod fingerprint;
 pub mod held_out;
+pub mod image_files;
 mod image_size;
 pub mod images;
 pub mod mixture;
