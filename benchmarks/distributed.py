@@ -173,29 +173,33 @@ def torch_ranks(file, warm_up, size, threads):
     return json.loads(outputs[0].strip().splitlines()[-1])["tokens_per_second"]
 
 
+LAYOUTS = [(1, 1), (1, 2), (2, 1)]  # processes, threads of each
+
+
 def ranks(options):
-    print(f"{'size':6} {'contender':10} {'1 process x 2 threads':>22} {'2 ranks x 1 thread':>19} {'ratio':>6}   tokens/s, medians")
+    """Two ranks with one thread beside one process with two threads, and beside twice one process with one thread (what is
+    called the efficiency of data-parallel training)."""
+    columns = "".join(f"{f'{processes} x {threads}':>8}" for processes, threads in LAYOUTS)
+    print(f"{'size':6} {'contender':10}{columns} {'2x1 / 1x2':>10} {'efficiency':>11}   processes x threads, tokens/s, medians")
     for size in options.sizes:
         with tempfile.TemporaryDirectory() as folder:
             start = first_model(options.binary, size, options.data, folder)
             file = os.path.join(folder, "batches.json")
-            count = {"tiny": 40, "small": 26}[size]
+            count, steps = {"tiny": (40, 40), "small": (26, 16)}[size]
             subprocess.run([options.batches, "batches", size, options.data, str(count), file], check=True)
-            found = {name: [] for name in ["ours one", "ours two", "torch one", "torch two"]}
+            found = {who: {layout: [] for layout in LAYOUTS} for who in ("ours", "torch")}
             for _ in range(options.rounds):
-                for processes in (1, 2):
-                    name = "one" if processes == 1 else "two"
+                for processes, threads in LAYOUTS:
                     ours = train(
-                        options.binary, size, options.data, folder, start, ranks=processes, threads=2 // processes,
-                        steps=40 if size == "tiny" else 16,
+                        options.binary, size, options.data, folder, start, ranks=processes, threads=threads, steps=steps,
                         **{"training.accumulate": 2, "training.precision": "f32"},
                     )
-                    found[f"ours {name}"].append(ours["tokens_per_second"])
-                    found[f"torch {name}"].append(torch_ranks(file, WARM_UP, processes, 2 // processes))
-                    print(f"  {processes} x {2 // processes}: {found[f'ours {name}'][-1]:.0f}, torch {found[f'torch {name}'][-1]:.0f}", flush=True)
-        for who in ["ours", "torch"]:
-            one, two = (statistics.median(found[f"{who} {name}"]) for name in ("one", "two"))
-            print(f"{size:6} {who:10} {one:22.0f} {two:19.0f} {two / one:6.2f}", flush=True)
+                    found["ours"][processes, threads].append(ours["tokens_per_second"])
+                    found["torch"][processes, threads].append(torch_ranks(file, WARM_UP, processes, threads))
+        for who, rounds in found.items():
+            single, threaded, two = (statistics.median(rounds[layout]) for layout in LAYOUTS)
+            numbers = "".join(f"{number:8.0f}" for number in (single, threaded, two))
+            print(f"{size:6} {who:10}{numbers} {two / threaded:10.2f} {two / (2 * single):11.2f}   {rounds}", flush=True)
 
 
 # The model of step time.

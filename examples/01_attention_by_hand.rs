@@ -22,17 +22,23 @@ const KEYS: [[f32; 2]; 3] = [[0.0, 1.0], [3.0, 0.0], [0.0, 2.0]];
 const VALUES: [[f32; 2]; 3] = [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // ANCHOR: scores
     let d_k = QUERIES[0].len() as f32;
     let scores = QUERIES.map(|query| KEYS.map(|key| dot(query, key) / d_k.sqrt()));
+    // ANCHOR_END: scores
     table("scores = query · key / sqrt(2)", &scores);
 
+    // ANCHOR: weights
     let weights = scores.map(softmax);
+    // ANCHOR_END: weights
     table(
         "weights = softmax of each row: every row sums to 1",
         &weights,
     );
 
+    // ANCHOR: outputs
     let outputs = weights.map(|row| mixture(row, VALUES));
+    // ANCHOR_END: outputs
     println!("outputs = mixtures of the values");
     for (word, output) in WORDS.iter().zip(outputs) {
         println!("{word:>7}  {:6.3} {:6.3}", output[0], output[1]);
@@ -46,8 +52,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         query: 1,
         key_value: 1,
     };
+    // ANCHOR: library
     let pass = &mut Pass::inspection();
     let attended = scaled_dot_product(query, key, value, heads, &Mask::Open, 0.0, pass);
+    // ANCHOR_END: library
     let library: Vec<f32> = attended.values.into_data().iter::<f32>().collect();
     let difference = library
         .iter()

@@ -38,6 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     println!("\nmasks: x is hidden");
+    // ANCHOR: masks
     let blank = i64::from(PAD);
     let tokens = Tensor::<2, Int>::from_data([[0, 7, 8, 9, 1], [0, 7, 1, blank, blank]], &device);
     show(
@@ -49,6 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "both, for the two sentences below each other",
         Mask::causal_and_padding(tokens, PAD),
     );
+    // ANCHOR_END: masks
     Ok(())
 }
 

@@ -75,8 +75,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let output = &found[0][0].tokens;
     println!("{sentence}  ->  {}\n", tgt.decode(output));
 
+    // ANCHOR: inspect
     // Once more with the whole output given (teacher forcing), to have all weights together.
     let inspection = model.inspect(&source, output, 1);
+    // ANCHOR_END: inspect
     let labels = |tokenizer: &Tokenizer, ids: Vec<u32>| -> Vec<String> {
         ids.iter().map(|id| tokenizer.label(*id)).collect()
     };

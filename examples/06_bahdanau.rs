@@ -56,9 +56,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // ANCHOR_END: model
         let mut optimizer = Optimizer::new(&Settings::default(), &config.tensors());
         let mut points = Vec::new();
-        for number in 1..=300 {
+        for number in 1..=250 {
             // ANCHOR: step
-            let lines: Vec<Vec<u32>> = (0..64).map(|row| line(number * 64 + row)).collect();
+            let lines: Vec<Vec<u32>> = (0..48).map(|row| line(number * 64 + row)).collect();
             let backwards = lines
                 .iter()
                 .map(|line| line.iter().rev().copied().collect());
@@ -101,7 +101,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             model = optimizer.step(model, gradients, &update);
             // ANCHOR_END: step
             points.push((number as f64, value));
-            if number % 100 == 0 {
+            if number % 50 == 0 {
                 println!("{name:>18}, step {number}: loss {value:.3}");
             }
         }

@@ -7,8 +7,7 @@
 //! Run with `cargo run --release --example 12_removing_heads [PICTURE.svg]`.
 
 mod picture;
-
-use std::sync::atomic::AtomicBool;
+mod reversal;
 
 use attentive_model::directory::ModelDir;
 use attentive_nn::device;
@@ -18,48 +17,14 @@ use attentive_text::special::{source_ids, target_ids};
 use attentive_train::data::corpus::Pair;
 use attentive_train::distributed::SingleProcess;
 use attentive_train::evaluation::sums;
-use attentive_train::events::Observer;
-use attentive_train::{Recipe, Session, train};
 use burn::tensor::{Tensor, TensorData};
 
-const RECIPE: &str = r#"
-[data.synthetic]
-task = "reverse"
-lines = 5000
-val_lines = 0
-symbols = 10
-min_length = 3
-max_length = 7
-[tokenizer]
-kind = "word"
-vocab_size = 0
-[model]
-d_model = 64
-d_ff = 128
-heads = 4
-kv_heads = 4
-encoder_layers = 1
-decoder_layers = 1
-dropout = 0.0
-[training]
-max_steps = 500
-batch_tokens = 512
-[schedule]
-kind = "constant"
-learning_rate = 2e-3
-warmup = 100
-"#;
 const HEADS: usize = 4;
 const ATTENTIONS: [&str; 3] = [
     "encoder.layers.0.self_attention",
     "decoder.layers.0.self_attention",
     "decoder.layers.0.cross_attention",
 ];
-
-struct Silent;
-impl Observer for Silent {
-    fn event(&mut self, _event: &attentive_train::events::Event) {}
-}
 
 // ANCHOR: without
 /// The model without some heads, each the number of its attention and its own.
@@ -81,14 +46,7 @@ fn without(model: &Transformer, removed: &[(usize, usize)]) -> Transformer {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let run = folder.path().join("run");
-    let recipe = Recipe::from_toml_str("this example", RECIPE, &[])?;
-    let session = Session {
-        recipe: &recipe,
-        out: &run,
-        device: device::parse("cpu")?,
-        stop: &AtomicBool::new(false),
-    };
-    train(session, &mut Silent)?;
+    reversal::train(&run, &[])?;
     let dir = ModelDir::open(&run)?;
     let model = Transformer::load(
         &dir.config,

@@ -57,6 +57,18 @@ pub fn map(title: &str, labels: [&str; 2], cols: usize, values: Vec<f32>) -> Pan
     panel(title, labels, Content::HeatMap(map))
 }
 
+/// A map as [`map`] draws, of things that have names, each compared with each.
+#[allow(dead_code)]
+pub fn named_map(title: &str, labels: [&str; 2], names: Vec<String>, values: Vec<f32>) -> Panel {
+    let map = HeatMap {
+        cols: names.len(),
+        values,
+        span: Span::Shares,
+        names: Some((names.clone(), names)),
+    };
+    panel(title, labels, Content::HeatMap(map))
+}
+
 fn panel(title: &str, [x_label, y_label]: [&str; 2], content: Content) -> Panel {
     Panel {
         title: title.to_owned(),

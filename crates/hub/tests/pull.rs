@@ -629,6 +629,12 @@ fn nothing_that_a_server_says_becomes_a_path() {
             assert!(!path.to_string_lossy().contains("evil"), "{path:?}");
         }
     }
+    // What is no commit is refused before anything is fetched: a path outside of the folder would not be seen above.
+    for trick in &tricks[2..4] {
+        let server = LocalHub::with_change(&hub(), *trick);
+        let message = User::of(&server.endpoint).refused(NAME);
+        assert!(message.contains("is no commit"), "{message}");
+    }
 }
 
 fn all_files(folder: &Path) -> Vec<PathBuf> {

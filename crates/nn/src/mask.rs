@@ -6,6 +6,7 @@
 
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 
+// ANCHOR: mask
 /// Which keys are hidden from which queries.
 #[derive(Debug, Clone)]
 pub enum Mask {
@@ -23,6 +24,7 @@ pub enum Mask {
     /// proportional attention ([`crate::attention::merging`]).
     Sizes(Tensor<2>),
 }
+// ANCHOR_END: mask
 
 impl Mask {
     /// Every query of row `i` sees the first `lengths[i]` of `key_len` keys.

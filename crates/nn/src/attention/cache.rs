@@ -31,6 +31,7 @@ pub struct SelfCache {
 }
 
 impl SelfCache {
+    // ANCHOR: extend
     /// Appends the new positions and returns the whole past including them.
     pub fn extend(&mut self, new: KeyValues) -> KeyValues {
         let all = match self.past.take() {
@@ -43,6 +44,7 @@ impl SelfCache {
         self.past = Some(all.clone());
         all
     }
+    // ANCHOR_END: extend
 
     /// Positions held.
     pub fn len(&self) -> usize {

@@ -67,6 +67,7 @@ pub(crate) fn composed(
     dropout_rate: f64,
     pass: &mut Pass,
 ) -> Attended {
+    // ANCHOR: formula
     let share = heads.query / heads.key_value;
     let query = split_heads(query, heads.query);
     let [key, value] = [key, value].map(|x| share_heads(split_heads(x, heads.key_value), share));
@@ -81,8 +82,10 @@ pub(crate) fn composed(
         values: merge_heads(dropped.matmul(value)),
         weights: Some(weights),
     }
+    // ANCHOR_END: formula
 }
 
+// ANCHOR: split
 /// `[batch, len, heads * head_dim]` -> `[batch, heads, len, head_dim]`
 fn split_heads(x: Tensor<3>, heads: usize) -> Tensor<4> {
     let [batch, len, width] = x.dims();
@@ -95,7 +98,9 @@ fn merge_heads(x: Tensor<4>) -> Tensor<3> {
     let [batch, heads, len, head_dim] = x.dims();
     x.swap_dims(1, 2).reshape([batch, len, heads * head_dim])
 }
+// ANCHOR_END: split
 
+// ANCHOR: share
 /// Lets each kv head serve `share` neighboring query heads.
 fn share_heads(x: Tensor<4>, share: usize) -> Tensor<4> {
     if share == 1 {
@@ -106,6 +111,7 @@ fn share_heads(x: Tensor<4>, share: usize) -> Tensor<4> {
         .expand([batch, kv_heads, share, len, head_dim])
         .reshape([batch, kv_heads * share, len, head_dim])
 }
+// ANCHOR_END: share
 
 #[cfg(test)]
 mod tests {

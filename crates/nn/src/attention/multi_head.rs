@@ -87,6 +87,7 @@ impl MultiHeadAttention {
         self.attend(x, all, mask, pass)
     }
 
+    // ANCHOR: attend
     /// Projects keys and values, once for any number of queries: `memory` `[batch, key_len, d_model]`.
     pub fn project(&self, memory: Tensor<3>, precision: Precision) -> KeyValues {
         KeyValues {
@@ -112,4 +113,5 @@ impl MultiHeadAttention {
             weights,
         }
     }
+    // ANCHOR_END: attend
 }

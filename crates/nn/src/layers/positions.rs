@@ -57,9 +57,11 @@ pub fn sinusoids_of(
                 Sinusoids::Interleaved | Sinusoids::Halves => (2 * pair) as f64 / d_model as f64,
                 Sinusoids::TimingSignal => pair as f64 / (half as f64 - 1.0),
             };
+            // ANCHOR: formula
             // The exponent is computed in log space, as in the Annotated Transformer.
             let angle = position as f64 * (-(10_000f64.ln()) * exponent).exp();
             values.push(if cosine { angle.cos() } else { angle.sin() } as f32);
+            // ANCHOR_END: formula
         }
     }
     Tensor::from_data(TensorData::new(values, [len, d_model]), device)

@@ -25,6 +25,7 @@ pub struct Residual {
 }
 
 impl Residual {
+    // ANCHOR: residual
     /// What the sub-layer reads. `x` `[batch, len, d_model]`.
     pub fn input(&self, x: &Tensor<3>, norm: &LayerNorm) -> Tensor<3> {
         match self.placement {
@@ -41,4 +42,5 @@ impl Residual {
             NormPlacement::Post => norm.forward(sum),
         }
     }
+    // ANCHOR_END: residual
 }

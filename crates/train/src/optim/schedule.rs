@@ -56,10 +56,12 @@ impl Schedule {
             ..
         } = self.settings;
         match self.settings.kind {
+            // ANCHOR: noam
             ScheduleKind::Noam => {
                 let width = (self.d_model as f64).powf(-0.5);
                 factor * width * step.powf(-0.5).min(step * warmup.powf(-1.5))
             }
+            // ANCHOR_END: noam
             ScheduleKind::OneCycle => self.one_cycle(step),
             _ if step < warmup => peak * step / warmup,
             ScheduleKind::InverseSqrt => (peak * (warmup.max(1.0) / step).sqrt()).max(min),
