@@ -228,11 +228,15 @@ fn fitted(path: &Path, plane: &[u8], found: (usize, usize), shape: ImageShape) -
 
 /// The channels of a PNG file; what is transparent is not looked at.
 pub(super) fn png(path: &Path, bytes: &[u8], shape: ImageShape) -> Result<Vec<u8>> {
-    let (found, colors, buffer) = decoded(bytes).map_err(|reason| ImageError::NotPng {
+    let Decoded {
+        size: found,
+        colors,
+        bytes,
+    } = decoded(bytes).map_err(|reason| ImageError::NotPng {
         path: path.to_owned(),
         reason,
     })?;
-    let pixel = buffer.chunks_exact(colors);
+    let pixel = bytes.chunks_exact(colors);
     let planes: Vec<Vec<u8>> = match (shape.channels, colors) {
         (1, 3 | 4) => vec![pixel.map(gray).collect()],
         (1, _) => vec![pixel.map(|p| p[0]).collect()],
@@ -254,8 +258,17 @@ fn gray(pixel: &[u8]) -> u8 {
     ((r * 19595 + g * 38470 + b * 7471 + 0x8000) >> 16) as u8
 }
 
-/// Width and height, bytes of a pixel, and the pixels.
-fn decoded(bytes: &[u8]) -> std::result::Result<((usize, usize), usize, Vec<u8>), String> {
+/// What a PNG file holds.
+struct Decoded {
+    /// Width and height.
+    size: (usize, usize),
+    /// Bytes of a pixel.
+    colors: usize,
+    /// The pixels, row by row.
+    bytes: Vec<u8>,
+}
+
+fn decoded(bytes: &[u8]) -> std::result::Result<Decoded, String> {
     let mut decoder = png::Decoder::new(io::Cursor::new(bytes));
     decoder.set_transformations(png::Transformations::normalize_to_color8());
     let mut reader = decoder.read_info().map_err(|error| error.to_string())?;
@@ -265,8 +278,11 @@ fn decoded(bytes: &[u8]) -> std::result::Result<((usize, usize), usize, Vec<u8>)
         .next_frame(&mut buffer)
         .map_err(|error| error.to_string())?;
     buffer.truncate(info.buffer_size());
-    let found = (info.width as usize, info.height as usize);
-    Ok((found, info.color_type.samples(), buffer))
+    Ok(Decoded {
+        size: (info.width as usize, info.height as usize),
+        colors: info.color_type.samples(),
+        bytes: buffer,
+    })
 }
 
 /// A file, unpacked if it is gzip'd.

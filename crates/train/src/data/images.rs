@@ -303,7 +303,7 @@ mod tests {
         let read = |images: &PathBuf, labels: &[PathBuf]| {
             LabeledImages::read(std::slice::from_ref(images), labels, SHAPE, "data.labels")
         };
-        let found = read(&images, &[labels.clone()]).unwrap();
+        let found = read(&images, std::slice::from_ref(&labels)).unwrap();
         assert_eq!(found.images.image(1, SHAPE), [5, 6, 7, 8]);
         assert_eq!(found.labels, Labels::Numbers(vec![3, 0]));
         assert_eq!(found.labels.classes(), ["0", "1", "2", "3"]);
