@@ -232,6 +232,17 @@ impl AnyModelDir {
         })
     }
 
+    /// Writes the directory of a model of a family without text: `tensors` are `(name, shape, values)`.
+    pub fn save<'a, C: ModelConfig>(
+        path: &Path,
+        config: &C,
+        tensors: impl IntoIterator<Item = (&'a str, &'a [usize], &'a [f32])>,
+    ) -> Result<()> {
+        fs::create_dir_all(path).map_err(ModelError::io("create", path))?;
+        config::write(&path.join(CONFIG), config)?;
+        Weights::write(path.join(WEIGHTS), tensors)
+    }
+
     /// The configuration, if the model is of the family that is needed.
     pub fn config_of<C: ModelConfig>(&self) -> Result<&C> {
         C::of(&self.config).ok_or_else(|| ModelError::WrongFamily {

@@ -20,6 +20,9 @@ pub enum Mask {
     CausalAndPadding(Tensor<2, Bool>),
     /// Every query has hidden keys of its own, marked `true`, `[batch or 1, query_len, key_len]`.
     PerQuery(Tensor<3, Bool>),
+    /// Nothing is hidden, and each key counts as often as the tokens that were merged into it, `[batch, key_len]`:
+    /// proportional attention ([`crate::attention::merging`]).
+    Sizes(Tensor<2>),
 }
 // ANCHOR_END: mask
 
@@ -69,8 +72,16 @@ impl Mask {
     /// The keys that are hidden from every query, `[batch, key_len]`.
     pub fn padded(&self) -> Option<&Tensor<2, Bool>> {
         match self {
-            Self::Open | Self::Causal | Self::PerQuery(_) => None,
+            Self::Open | Self::Causal | Self::PerQuery(_) | Self::Sizes(_) => None,
             Self::Padding(padded) | Self::CausalAndPadding(padded) => Some(padded),
+        }
+    }
+
+    /// What is added to the scores of each key, `[batch, key_len]`: the logarithm of how many tokens it stands for.
+    pub fn bias(&self) -> Option<Tensor<2>> {
+        match self {
+            Self::Sizes(sizes) => Some(sizes.clone().log()),
+            _ => None,
         }
     }
 
@@ -110,6 +121,7 @@ impl Mask {
             // One row serves the whole batch.
             Self::PerQuery(hidden) if hidden.dims()[0] == 1 => self.clone(),
             Self::PerQuery(hidden) => Self::PerQuery(hidden.clone().select(0, rows)),
+            Self::Sizes(sizes) => Self::Sizes(sizes.clone().select(0, rows)),
         }
     }
 }

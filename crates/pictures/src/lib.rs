@@ -15,6 +15,7 @@
 //! - [`pruned`] shows which tokens leave in which layer.
 //! - [`figure`] is a picture with axes, [`plots`] are those that the program draws, [`history`] reads
 //!   the `metrics.jsonl` of a training run.
+//! - [`image`] shows what a ViT looks at and merges on an image, and sheets of drawn images.
 //! - [`color`] has the color maps, [`label`] makes any text safe to show, [`fonts`] measures it, [`svg`]
 //!   writes shapes, [`png`] makes pixels of them, [`error`] is what can go wrong.
 
@@ -24,6 +25,7 @@ pub mod figure;
 pub mod fonts;
 pub mod from_model;
 pub mod history;
+pub mod image;
 pub mod json;
 pub mod label;
 pub mod map;

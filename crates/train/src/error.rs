@@ -11,6 +11,7 @@ use attentive_runtime::error::RuntimeError;
 use attentive_text::error::TextError;
 
 use crate::data::corpus::Report;
+use crate::data::image_files::ImageError;
 use crate::data::labelled::LabelledError;
 use crate::data::prepared::PreparedError;
 use crate::recipe::RecipeError;
@@ -36,6 +37,9 @@ pub enum TrainError {
     /// Loading a model onto a device.
     #[error(transparent)]
     Nn(#[from] NnError),
+    /// Reading images.
+    #[error(transparent)]
+    Image(#[from] ImageError),
     /// The architecture does not hold together once the vocabularies are known.
     #[error("the model cannot be built:{}", problems.iter().map(|one| format!("\n  {one}")).collect::<String>())]
     Architecture {

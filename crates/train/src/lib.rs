@@ -53,8 +53,9 @@ pub fn train_together(
 ) -> Result<events::Outcome> {
     use attentive_nn::models::{recurrent::Recurrent, transformer::Transformer};
     use task::{
-        classification::Classification, language_model::LanguageModel,
-        masked_language_model::MaskedLanguageModel, translation::Translation,
+        classification::Classification, denoising::Denoising, images::ImageClassification,
+        language_model::LanguageModel, masked_language_model::MaskedLanguageModel,
+        translation::Translation,
     };
     match session.recipe.model.family() {
         Family::Transformer => {
@@ -66,5 +67,7 @@ pub fn train_together(
             trainer::train::<Classification>(session, processes, observer)
         }
         Family::Bert => trainer::train::<MaskedLanguageModel>(session, processes, observer),
+        Family::Vit => trainer::train::<ImageClassification>(session, processes, observer),
+        Family::Diffusion => trainer::train::<Denoising>(session, processes, observer),
     }
 }

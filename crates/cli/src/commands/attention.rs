@@ -2,9 +2,7 @@
 //!
 //! `attentive-pictures` runs the model ([`Record::of`]) and draws; [`crate::picture`] writes.
 
-#[cfg(feature = "training")]
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[cfg(feature = "training")]
 use attentive_hub::StoredModel;
@@ -27,6 +25,8 @@ use attentive_text::sentences;
 use attentive_text::special::UNK;
 use clap::{Args, ValueEnum};
 
+#[cfg(feature = "training")]
+use super::images::{LoadedVit, MapHeads, Maps};
 use crate::arguments::{DeviceArg, positive};
 #[cfg(feature = "training")]
 use crate::commands::bert_input::LoadedBert;
@@ -35,6 +35,8 @@ use crate::exit::Ending;
 use crate::model::{Choice, only_for_the_cpu};
 #[cfg(feature = "training")]
 use crate::network::{self, LoadedGpt, LoadedModel};
+#[cfg(feature = "training")]
+use crate::picture::DrawingFormat;
 use crate::picture::PictureArgs;
 use crate::terminal::Terminal;
 use crate::wording::plural;
@@ -44,7 +46,20 @@ use crate::wording::plural;
 #[command(after_help = EXAMPLES)]
 pub struct AttentionArgs {
     /// The source sentence, or the text for a language model (GPT, BERT; a tab separates the texts of a pair)
-    sentence: String,
+    #[arg(required_unless_present = "image")]
+    sentence: Option<String>,
+    /// An image for a ViT, a PNG file: what its class token looks at
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["sentence", "target", "kind", "words"], requires = "model")]
+    image: Option<PathBuf>,
+    /// Token merging: so many tokens of the image become one with another in each layer, which is then shown
+    #[arg(
+        long,
+        value_name = "R",
+        default_value_t = 0,
+        requires = "image",
+        conflicts_with = "heads"
+    )]
+    merge: usize,
     /// A model directory, a training run (its best model), or a built-in model (de-en, en-de)
     /// [default: the built-in model for the language of the sentence]
     #[arg(long, short, value_name = "MODEL")]
@@ -98,6 +113,8 @@ Examples:
   attentive attention --model runs/multi30k \"Ein Hund rennt.\" --target \"A dog runs.\" --format json
   attentive attention --model runs/gpt-shakespeare \"ROMEO: What light\" --out heads.svg
   attentive attention --model runs/bert-sst2 \"A film of rare beauty.\" --out heads.svg
+  attentive attention --model runs/vit-mnist --image digit.png --out heads.png
+  attentive attention --model runs/vit-mnist --image digit.png --merge 6 --out merged.svg
 
 Rows are queries, columns are keys. In cross-attention the rows are the tokens that are written; in the
 decoder's self-attention they are the tokens that were read, `<s>` first. The sentence goes to the model
@@ -133,6 +150,9 @@ enum KindName {
 
 /// Draws.
 pub fn run(args: AttentionArgs, terminal: &Terminal) -> anyhow::Result<()> {
+    if let Some(image) = &args.image {
+        return args.of_image(image, terminal);
+    }
     let format = args.picture.format(args.format, Format::Terminal)?;
     if format == Format::Png {
         args.picture.refuse_binary_on_terminal()?;
@@ -190,11 +210,47 @@ pub fn run(args: AttentionArgs, terminal: &Terminal) -> anyhow::Result<()> {
 }
 
 impl AttentionArgs {
+    fn sentence(&self) -> &str {
+        self.sentence.as_deref().unwrap_or_default()
+    }
+
+    /// What a ViT sees in an image.
+    #[cfg(feature = "training")]
+    fn of_image(&self, image: &Path, terminal: &Terminal) -> anyhow::Result<()> {
+        let format = match self.picture.format(self.format, Format::Terminal)? {
+            Format::Svg => DrawingFormat::Svg,
+            Format::Png => DrawingFormat::Png,
+            Format::Terminal => DrawingFormat::Terminal,
+            Format::Html | Format::Json => {
+                let problem = "images are shown as PNG or SVG: choose another --format or ending";
+                return Err(Ending::Usage(problem.to_owned()).into());
+            }
+        };
+        let maps = Maps {
+            layer: self.layer,
+            heads: match (self.head, self.mean, self.rollout) {
+                (Some(head), ..) => MapHeads::One(head),
+                (_, true, _) => MapHeads::Mean,
+                (_, _, true) => MapHeads::Rollout,
+                _ => MapHeads::All,
+            },
+        };
+        let model = self.model.as_deref().unwrap_or(Path::new(""));
+        let model = LoadedVit::open(model, &self.device.device, self.merge, terminal)?;
+        model.attention(image, maps, format, &self.picture, terminal)
+    }
+
+    /// It needs the networks.
+    #[cfg(not(feature = "training"))]
+    fn of_image(&self, _image: &Path, _terminal: &Terminal) -> anyhow::Result<()> {
+        Err(only_for_the_cpu("this build has no ViT, and is"))
+    }
+
     /// The model, named or by the language of the sentence.
     fn choice(&self, terminal: &Terminal) -> anyhow::Result<Choice> {
         let route = match self.direction.asked(self.model.as_deref(), terminal)? {
             Some(route) => route,
-            None => self.direction.detect(&self.sentence, terminal)?,
+            None => self.direction.detect(self.sentence(), terminal)?,
         };
         let choice = match route {
             Route::Direct(choice) => choice,
@@ -207,7 +263,7 @@ impl AttentionArgs {
             }
         };
         let language = choice.source_language();
-        let sentences = sentences::split(&self.sentence, language.as_deref()).into_iter();
+        let sentences = sentences::split(self.sentence(), language.as_deref()).into_iter();
         let count = sentences.filter(|part| !part.text.is_empty()).count();
         if !matches!(choice, Choice::Directory(_)) && count > 1 {
             terminal.warn(format_args!(
@@ -236,28 +292,28 @@ impl AttentionArgs {
                 tokenizers,
                 ..
             } = &model;
-            return Ok(Record::of(network, tokenizers, &self.sentence, target)?);
+            return Ok(Record::of(network, tokenizers, self.sentence(), target)?);
         }
         let record = match (self.device.device.as_str(), choice) {
             #[cfg(feature = "training")]
             (device, Choice::Directory(folder)) if family_of(folder) == Some(Family::Gpt) => {
                 let model = LoadedGpt::open(folder, device)?;
                 let context = model.network.context();
-                Record::of_text(&model.tokenizer, &self.sentence, context, |ids, top| {
+                Record::of_text(&model.tokenizer, self.sentence(), context, |ids, top| {
                     model.network.inspect(ids, top)
                 })
             }
             #[cfg(feature = "training")]
             (device, Choice::Directory(folder)) if family_of(folder) == Some(Family::Bert) => {
                 let model = LoadedBert::open(folder, device, terminal)?;
-                let framed = model.framed_line(&self.sentence, terminal);
+                let framed = model.framed_line(self.sentence(), terminal);
                 let weights = model.network.inspect(&framed);
-                Record::of_encoder(&model.tokenizer, &self.sentence, &framed.tokens, weights)
+                Record::of_encoder(&model.tokenizer, self.sentence(), &framed.tokens, weights)
             }
             ("cpu", _) => {
                 let dir = choice.open()?;
                 let model = CpuModel::open(&dir, Compute::Auto)?;
-                Record::of(&model, &dir.tokenizers, &self.sentence, target)
+                Record::of(&model, &dir.tokenizers, self.sentence(), target)
             }
             (_, Choice::BuiltIn(_)) => return Err(only_for_the_cpu("built-in models are")),
             (_, Choice::Into(..)) => return Err(only_for_the_cpu("--model with --to is")),
@@ -266,7 +322,7 @@ impl AttentionArgs {
             #[cfg(feature = "training")]
             (device, Choice::Directory(folder) | Choice::Pulled(StoredModel { folder, .. })) => {
                 let model = LoadedModel::<Transformer>::open(folder, device)?;
-                Record::of(&model.network, &model.tokenizers, &self.sentence, target)
+                Record::of(&model.network, &model.tokenizers, self.sentence(), target)
             }
         };
         Ok(record?)
@@ -282,7 +338,7 @@ impl AttentionArgs {
                 "no tokens leave in this model: it was trained without `model.pruning` = \"learned_thresholds\""
             );
         }
-        let framed = model.framed_line(&self.sentence, terminal);
+        let framed = model.framed_line(self.sentence(), terminal);
         let texts = std::slice::from_ref(&framed);
         let layers = model.network.encode(texts).layers.into_iter();
         let classes = model.network.classify(texts).unwrap_or_default();

@@ -23,25 +23,25 @@ use crate::wording::{count, plural};
 pub struct BertInput {
     /// Texts [default: the lines of standard input]
     #[arg(value_name = "TEXT")]
-    texts: Vec<String>,
+    pub texts: Vec<String>,
     /// A directory of a BERT, ours or Hugging Face's, or a training run (its best model)
     #[arg(long, short, value_name = "MODEL")]
-    model: PathBuf,
+    pub model: PathBuf,
     /// A file of texts, one a line; - is standard input
     #[arg(long, short, value_name = "FILE", conflicts_with = "texts")]
     input: Option<PathBuf>,
     #[command(flatten)]
-    device: DeviceArg,
+    pub device: DeviceArg,
 }
 
 /// The same for commands that compute several texts together.
 #[derive(Debug, Args)]
 pub struct BatchedInput {
     #[command(flatten)]
-    input: BertInput,
+    pub input: BertInput,
     /// Texts computed together
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = positive())]
-    batch_size: usize,
+    pub batch_size: usize,
     /// One JSON object a line, with all that is known
     #[arg(long)]
     pub json: bool,

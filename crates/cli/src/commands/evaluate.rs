@@ -25,6 +25,7 @@ use serde_json::json;
 
 use super::bert_input::LoadedBert;
 use super::evaluate_bert::{self, ColumnArgs};
+use super::images::LoadedVit;
 use crate::arguments::DeviceArg;
 use crate::decoding::notices::Notices;
 use crate::decoding::{DecodingArgs, LinesArgs};
@@ -43,10 +44,10 @@ pub struct EvaluateArgs {
     #[arg(long, short, value_name = "MODEL")]
     model: PathBuf,
     /// The source side of the test set, plain or gzip'd
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["text", "examples"])]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["text", "examples", "images"])]
     src: Option<PathBuf>,
     /// The reference translations
-    #[arg(long = "ref", value_name = "FILE", required_unless_present_any = ["text", "examples"])]
+    #[arg(long = "ref", value_name = "FILE", required_unless_present_any = ["text", "examples", "images"])]
     reference: Option<PathBuf>,
     /// Running text to measure a language model (GPT, or a pre-trained BERT) on
     #[arg(long, value_name = "FILE", conflicts_with_all = ["src", "reference", "output"])]
@@ -56,6 +57,15 @@ pub struct EvaluateArgs {
     examples: Option<PathBuf>,
     #[command(flatten)]
     columns: ColumnArgs,
+    /// Images to measure a ViT on: an IDX file, or a folder with a folder of PNG files for each class
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["src", "reference", "output", "text"])]
+    images: Option<PathBuf>,
+    /// The IDX file of the classes of the images
+    #[arg(long, value_name = "FILE", requires = "images")]
+    labels: Option<PathBuf>,
+    /// Token merging: so many tokens of an image become one with another in each layer (ViT)
+    #[arg(long, value_name = "R", default_value_t = 0, requires = "images")]
+    merge: usize,
     /// Keep the model's translations in a file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -76,6 +86,7 @@ Examples:
   attentive evaluate --model de-en --src test.de --ref test.en --whole-lines
   attentive evaluate --model runs/gpt-shakespeare --text test.txt
   attentive evaluate --model runs/bert-sst2 --examples dev.tsv
+  attentive evaluate --model runs/vit-mnist --images t10k-images-idx3-ubyte.gz --labels t10k-labels-idx1-ubyte.gz
 
 Loss is the training objective per target token, with the label smoothing of the model's recipe (0.1
 without one); perplexity is exp of the cross-entropy;
@@ -101,12 +112,18 @@ pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
         }
         return language_model(&args, text);
     }
+    if let Some(images) = &args.images {
+        let device = &args.device.device;
+        let model = LoadedVit::open(&args.model, device, args.merge, terminal)?;
+        return model.evaluate(images, args.labels.as_ref(), args.json);
+    }
     let choice = Choice::of(&args.model)?;
     let problem = match choice.open_any()?.config.family() {
         Family::Gpt => "a language model is measured on running text: give it with --text FILE",
         Family::Bert => {
             "a BERT is measured on labelled texts, --examples FILE, or on running text, --text FILE"
         }
+        Family::Vit => "a ViT is measured on images: give them with --images FILE --labels FILE",
         _ => "",
     };
     if !problem.is_empty() {

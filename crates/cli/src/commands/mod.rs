@@ -11,6 +11,8 @@ mod data;
 mod demo;
 mod doctor;
 #[cfg(feature = "training")]
+mod draw;
+#[cfg(feature = "training")]
 mod embed;
 #[cfg(feature = "training")]
 mod evaluate;
@@ -21,6 +23,8 @@ mod export;
 mod fill;
 #[cfg(feature = "training")]
 mod generate;
+#[cfg(feature = "training")]
+mod images;
 mod import;
 mod info;
 mod models;
@@ -44,8 +48,8 @@ use clap::Subcommand;
 use crate::terminal::Terminal;
 #[cfg(not(feature = "training"))]
 use {
-    without_training as classify, without_training as embed, without_training as fill,
-    without_training as generate,
+    without_training as classify, without_training as draw, without_training as embed,
+    without_training as fill, without_training as generate,
 };
 
 /// What to do.
@@ -80,10 +84,12 @@ pub enum Command {
     Generate(generate::GenerateArgs),
     /// Find the words that a BERT would put in the place of a mask
     Fill(fill::FillArgs),
-    /// Classify texts, or pairs of texts, with a BERT
+    /// Classify texts, or pairs of texts, with a BERT, or images with a ViT
     Classify(classify::ClassifyArgs),
     /// Make a vector of each text with a BERT
     Embed(embed::EmbedArgs),
+    /// Draw images with a diffusion model
+    Draw(draw::DrawArgs),
     /// Measure a model on a test set: loss, perplexity, BLEU, accuracy
     #[cfg(feature = "training")]
     Evaluate(evaluate::EvaluateArgs),
@@ -126,6 +132,7 @@ pub fn run(command: Command, terminal: &Terminal) -> anyhow::Result<()> {
         Command::Fill(args) => fill::run(args, terminal),
         Command::Classify(args) => classify::run(args, terminal),
         Command::Embed(args) => embed::run(args, terminal),
+        Command::Draw(args) => draw::run(args, terminal),
         #[cfg(feature = "training")]
         Command::Evaluate(args) => evaluate::run(args, terminal),
         Command::Score(args) => score::run(args, terminal),

@@ -96,6 +96,8 @@ pub fn run(args: TrainArgs, terminal: &Terminal) -> anyhow::Result<()> {
             ("fill in hidden words", "fill")
         }
         Family::Bert => ("classify texts", "classify"),
+        Family::Vit => ("classify images", "classify"),
+        Family::Diffusion => ("draw", "draw"),
     };
     terminal.note(format_args!(
         "{what} with it:\n  attentive {command} --model {}",

@@ -1,4 +1,4 @@
-//! The commands of language models and of BERT in a build without the feature `training`: they say what is missing.
+//! The commands of language models, of BERT and of image models in a build without the feature `training`: they say what is missing.
 
 use clap::Args;
 
@@ -26,6 +26,8 @@ pub type GenerateArgs = AnyArgs;
 pub type FillArgs = AnyArgs;
 /// Of `classify`.
 pub type ClassifyArgs = AnyArgs;
+/// Of `draw`.
+pub type DrawArgs = AnyArgs;
 /// Of `embed`.
 pub type EmbedArgs = AnyArgs;
 

@@ -101,7 +101,7 @@ pub(super) fn read(folder: &Path, options: &ImportOptions) -> Result<Model> {
         "mbart" => Family::Mbart,
         "m2m_100" => Family::M2m100,
         other => {
-            let known = "marian, bart, mbart, m2m_100 and bert are known";
+            let known = "marian, bart, mbart, m2m_100, bert and vit are known";
             return Err(refused(
                 &path,
                 "the configuration",

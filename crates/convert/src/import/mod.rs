@@ -7,7 +7,7 @@
 //! - `detect`: which format it is, from the files.
 //! - `huggingface`, `marian` (and `bergamot`, its small models), `ctranslate2` (and Argos packages), `fairseq`: what
 //!   the files of each format mean.
-//! - `bert`: the encoders with heads of Hugging Face, which are a family of their own.
+//! - `bert`, `vit`: the encoders with heads of Hugging Face, which are families of their own.
 //! - `mapping`: a state dict of any program, with a file that says what its tensors are.
 //! - `exported`: what exporting a model of ours left for its way back.
 //! - `vocabulary`: which token becomes which of our ids. `parts`: weights under our names, written as our file.
@@ -27,6 +27,7 @@ mod marian_options;
 mod marian_vocabulary;
 mod parts;
 mod state_dict;
+mod vit;
 mod vocabulary;
 
 use std::collections::BTreeMap;
@@ -106,9 +107,13 @@ pub fn import(source: &Path, out: &Path, options: &ImportOptions) -> Result<Impo
     }
     if options.mapping.is_none()
         && let Format::HuggingFace { folder } = detect(source)?
-        && json(&folder.join("config.json"))?["model_type"] == bert::MODEL_TYPE
     {
-        return bert::import(&folder, out);
+        let config = json(&folder.join("config.json"))?;
+        match config["model_type"].as_str() {
+            Some(bert::MODEL_TYPE) => return bert::import(&folder, out),
+            Some(vit::MODEL_TYPE) => return vit::import(&folder, out),
+            _ => {}
+        }
     }
     let mut model = read(source, options)?;
     targets(&mut model, options)?;

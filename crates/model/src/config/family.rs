@@ -5,7 +5,10 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{BertConfig, GptConfig, ModelConfig, Preset, RecurrentConfig, TransformerConfig};
+use super::{
+    BertConfig, DiffusionConfig, GptConfig, ModelConfig, Preset, RecurrentConfig,
+    TransformerConfig, VitConfig,
+};
 use crate::tensors::{TensorSpec, parameter_count};
 
 /// A family of models.
@@ -23,6 +26,11 @@ pub enum Family {
     Recurrent,
     /// The encoder alone ("BERT: Pre-training of Deep Bidirectional Transformers", Devlin et al. 2019).
     Bert,
+    /// The encoder alone, on the patches of an image ("An Image is Worth 16x16 Words", Dosovitskiy et al. 2021).
+    Vit,
+    /// A U-Net with Transformer blocks that takes noise out of images ("Denoising Diffusion Probabilistic Models", Ho
+    /// et al. 2020).
+    Diffusion,
 }
 
 /// The configuration of a model of some family.
@@ -37,6 +45,10 @@ pub enum AnyConfig {
     Recurrent(RecurrentConfig),
     /// Of an encoder with its heads.
     Bert(BertConfig),
+    /// Of a classifier of images.
+    Vit(VitConfig),
+    /// Of a model that draws images.
+    Diffusion(DiffusionConfig),
 }
 
 /// The same expression for the configuration of each family.
@@ -47,17 +59,21 @@ macro_rules! each {
             AnyConfig::Gpt($config) => $value,
             AnyConfig::Recurrent($config) => $value,
             AnyConfig::Bert($config) => $value,
+            AnyConfig::Vit($config) => $value,
+            AnyConfig::Diffusion($config) => $value,
         }
     };
 }
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 4] = [
+    pub const ALL: [Family; 6] = [
         Family::Transformer,
         Family::Gpt,
         Family::Recurrent,
         Family::Bert,
+        Family::Vit,
+        Family::Diffusion,
     ];
 
     /// The name in recipes and in `config.json`.
@@ -67,6 +83,8 @@ impl Family {
             Family::Gpt => "gpt",
             Family::Recurrent => "recurrent",
             Family::Bert => "bert",
+            Family::Vit => "vit",
+            Family::Diffusion => "diffusion",
         }
     }
 
@@ -77,6 +95,8 @@ impl Family {
             Family::Gpt => "`attentive generate` continues text with it",
             Family::Recurrent => "`attentive translate` translates with it",
             Family::Bert => "`attentive embed`, `fill` and `classify` use it",
+            Family::Vit => "`attentive classify` classifies images with it",
+            Family::Diffusion => "`attentive draw` draws images with it",
         }
     }
 }
@@ -89,6 +109,8 @@ impl AnyConfig {
             Family::Gpt => Self::Gpt(ModelConfig::from_preset(preset)),
             Family::Recurrent => Self::Recurrent(ModelConfig::from_preset(preset)),
             Family::Bert => Self::Bert(ModelConfig::from_preset(preset)),
+            Family::Vit => Self::Vit(ModelConfig::from_preset(preset)),
+            Family::Diffusion => Self::Diffusion(ModelConfig::from_preset(preset)),
         }
     }
 
@@ -99,6 +121,8 @@ impl AnyConfig {
             Family::Gpt => Self::Gpt(Deserialize::deserialize(keys)?),
             Family::Recurrent => Self::Recurrent(Deserialize::deserialize(keys)?),
             Family::Bert => Self::Bert(Deserialize::deserialize(keys)?),
+            Family::Vit => Self::Vit(Deserialize::deserialize(keys)?),
+            Family::Diffusion => Self::Diffusion(Deserialize::deserialize(keys)?),
         })
     }
 
@@ -175,6 +199,18 @@ impl From<GptConfig> for AnyConfig {
 impl From<RecurrentConfig> for AnyConfig {
     fn from(config: RecurrentConfig) -> Self {
         Self::Recurrent(config)
+    }
+}
+
+impl From<VitConfig> for AnyConfig {
+    fn from(config: VitConfig) -> Self {
+        Self::Vit(config)
+    }
+}
+
+impl From<DiffusionConfig> for AnyConfig {
+    fn from(config: DiffusionConfig) -> Self {
+        Self::Diffusion(config)
     }
 }
 

@@ -2,16 +2,18 @@
 //!
 //! A family is a struct that implements [`ModelConfig`]: [`TransformerConfig`] for the encoder-decoder of
 //! the paper, [`GptConfig`] for its decoder alone, [`BertConfig`] for its encoder alone, [`RecurrentConfig`]
-//! for what came before it. [`AnyConfig`] holds the configuration of whichever family.
+//! for what came before it, [`VitConfig`] for images and [`DiffusionConfig`] for drawing them. [`AnyConfig`] holds the configuration of whichever family.
 //! `config.json` of a model directory holds one, with `"format"` and, for every family but the
 //! Transformer, `"family"`. Sections refer to "Attention Is All You Need".
 
 mod bert;
+mod diffusion;
 mod family;
 mod gpt;
 mod preset;
 mod recurrent;
 mod transformer;
+mod vit;
 
 use std::fs;
 use std::path::Path;
@@ -22,11 +24,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use bert::{BertConfig, BertHead, Pooler, TokenPruning};
+pub use diffusion::DiffusionConfig;
 pub use family::{AnyConfig, Family};
 pub use gpt::GptConfig;
 pub use preset::Preset;
 pub use recurrent::{Context, RecurrentConfig};
 pub use transformer::TransformerConfig;
+pub use vit::{Resize, VitConfig};
 
 use crate::durable;
 use crate::error::{ModelError, Result};

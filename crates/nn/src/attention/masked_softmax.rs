@@ -10,7 +10,11 @@ use crate::mask::Mask;
 /// Scores `[batch, heads, query_len, key_len]` -> weights of the same shape. Rows sum to 1, hidden keys get exactly
 /// 0, and a query that may see nothing gets zeros, not NaN.
 pub fn masked_softmax(scores: Tensor<4>, mask: &Mask) -> Tensor<4> {
-    let [_, _, query_len, key_len] = scores.dims();
+    let [batch, _, query_len, key_len] = scores.dims();
+    let scores = match mask.bias() {
+        None => scores,
+        Some(bias) => scores + bias.reshape([batch, 1, 1, key_len]),
+    };
     match mask.pairs(query_len, key_len, &scores.device()) {
         None => softmax(scores, 3),
         Some(hidden) => {

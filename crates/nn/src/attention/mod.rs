@@ -2,13 +2,14 @@
 //!
 //! [`kernel_regression`] averages what was seen near a point, [`additive`] learns what "near" means with a small
 //! network, [`dot_product`] is the paper's formula and [`multi_head`] the layer around it. All of them end in
-//! [`masked_softmax`]. [`cache`] holds the keys and values of earlier decoding steps,
-//! [`pruning`] lets tokens leave that receive little attention.
+//! [`masked_softmax`]. [`cache`] holds the keys and values of earlier decoding steps, [`pruning`] lets tokens leave that
+//! receive little attention, [`merging`] makes one token of those that are alike.
 
 pub mod additive;
 pub mod cache;
 pub mod dot_product;
 pub mod kernel_regression;
 pub mod masked_softmax;
+pub mod merging;
 pub mod multi_head;
 pub mod pruning;

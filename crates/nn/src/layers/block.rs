@@ -126,6 +126,46 @@ impl Block {
         }
     }
 
+    /// As [`Block::forward`], with `change` between attention and feed-forward network: of the hidden vectors and the
+    /// keys, both `[batch, len, d_model]`, it makes vectors that may be fewer.
+    pub fn forward_changing(
+        &self,
+        x: Tensor<3>,
+        mask: &Mask,
+        pass: &mut Pass,
+        change: impl FnOnce(Tensor<3>, Tensor<3>) -> Tensor<3>,
+    ) -> MultiHeadOutput {
+        let norm = &self.self_attention_norm;
+        let input = self.residual.input(&x, norm);
+        let memory = self.self_attention.project(input.clone(), pass.precision);
+        let keys = memory.key.clone();
+        let attended = self.self_attention.attend(input, memory, mask, pass);
+        let x = self.add_attended(x, attended.hidden, pass);
+        MultiHeadOutput {
+            hidden: self.feed(change(x, keys), pass),
+            weights: attended.weights,
+        }
+    }
+
+    /// As [`Block::forward`] of a block with its norms before the sub-layers, each of which reads what `fewer` makes of
+    /// its input, and whose output `all` spreads over all positions again.
+    pub fn forward_on_fewer(
+        &self,
+        x: Tensor<3>,
+        pass: &mut Pass,
+        fewer: impl Fn(Tensor<3>) -> Tensor<3>,
+        all: impl Fn(Tensor<3>) -> Tensor<3>,
+    ) -> Tensor<3> {
+        let norm = &self.self_attention_norm;
+        let input = fewer(self.residual.input(&x, norm));
+        let attended = self.self_attention.forward(input, &Mask::Open, None, pass);
+        let x = self.residual.add(x, all(attended.hidden), norm, pass);
+        let norm = &self.feed_forward_norm;
+        let input = fewer(self.residual.input(&x, norm));
+        let y = self.feed_forward.forward(input, pass);
+        self.residual.add(x, all(y), norm, pass)
+    }
+
     /// The first residual connection: what the block read, and what its attention made of it. `[batch, len, d_model]`
     pub fn add_attended(&self, x: Tensor<3>, attended: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
         self.residual

@@ -1,13 +1,16 @@
 //! Model families: [`transformer`] is the encoder-decoder of the paper, [`recurrent`] what came before it, [`gpt`] its
-//! decoder alone as a language model, [`bert`] its encoder alone.
+//! decoder alone as a language model, [`bert`] its encoder alone, [`vit`] its encoder on images; [`diffusion`] draws
+//! images with Transformer blocks in a U-Net.
 //!
 //! [`weights`] reads the weights file of a model directory, for all of them. [`EncoderDecoder`] is what training, evaluation and translation need of a network that translates, so that they are
 //! written once for all of them.
 
 pub mod bert;
+pub mod diffusion;
 pub mod gpt;
 pub mod recurrent;
 pub mod transformer;
+pub mod vit;
 pub mod weights;
 
 use std::path::Path;

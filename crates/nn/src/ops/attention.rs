@@ -53,6 +53,9 @@ pub(crate) fn attention(
         sizes,
         causal: mask.is_causal(),
         padded,
+        bias: mask
+            .bias()
+            .map(|bias| Arc::new(bias.into_data().iter::<f32>().collect())),
         dropout: Pattern::draw(dropout_rate, keys),
     };
     let tracked = query.is_autodiff();
@@ -70,6 +73,8 @@ struct Attention {
     causal: bool,
     /// `[batch, key_len]`
     padded: Option<Arc<Vec<bool>>>,
+    /// Added to the scores of each key, `[batch, key_len]`; it gets no gradient.
+    bias: Option<Arc<Vec<f32>>>,
     dropout: Option<Pattern>,
 }
 
@@ -118,6 +123,7 @@ pub(super) struct Call<'a> {
     pub(super) value: &'a [f32],
     pub(super) causal: bool,
     padded: Option<&'a [bool]>,
+    bias: Option<&'a [f32]>,
     pub(super) dropout: Option<Pattern>,
 }
 
@@ -130,6 +136,12 @@ impl Call<'_> {
     pub(super) fn padded_of(&self, row: usize) -> Option<&[bool]> {
         let len = self.sizes.key_len;
         self.padded.map(|padded| &padded[row * len..][..len])
+    }
+
+    /// What is added to the scores of each key of a sentence.
+    pub(super) fn bias_of(&self, row: usize) -> Option<&[f32]> {
+        let len = self.sizes.key_len;
+        self.bias.map(|bias| &bias[row * len..][..len])
     }
 
     /// The inputs of one sentence.
@@ -168,6 +180,7 @@ impl Attention {
             value,
             causal: self.causal,
             padded: self.padded.as_deref().map(Vec::as_slice),
+            bias: self.bias.as_deref().map(Vec::as_slice),
             dropout: self.dropout,
         }
     }
@@ -253,7 +266,8 @@ simd! {
         let mut hidden = vec![f32::NEG_INFINITY; keys.padded];
         for (j, hidden) in hidden[..key_len].iter_mut().enumerate() {
             let padded = call.padded_of(row).is_some_and(|padded| padded[j]);
-            *hidden = if padded { f32::NEG_INFINITY } else { 0.0 };
+            let bias = call.bias_of(row).map_or(0.0, |bias| bias[j]);
+            *hidden = if padded { f32::NEG_INFINITY } else { bias };
         }
         let mut row = vec![0.0; keys.padded]; // whole vectors, so that no step is left to a scalar loop
         for head in 0..heads {
@@ -456,6 +470,7 @@ mod tests {
             sizes,
             causal: true,
             padded: None,
+            bias: None,
             dropout: Pattern::draw(0.1, &mut Some(Keys::new(3, 4))),
         };
         let input = |width, seed| {

@@ -219,6 +219,16 @@ impl Room {
             depth: call.sizes.head_dim,
             add: false,
         });
+        if let Some(bias) = call.bias_of(at.row) {
+            for (bias, scores) in bias[keys.clone()]
+                .iter()
+                .zip(self.scores.chunks_exact_mut(QUERIES))
+            {
+                scores[..at.count]
+                    .iter_mut()
+                    .for_each(|score| *score += bias);
+            }
+        }
         let padded = call.padded_of(at.row);
         if padded.is_none() && !(call.causal && keys.end > at.first + 1) {
             return;

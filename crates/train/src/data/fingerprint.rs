@@ -51,6 +51,16 @@ impl CorpusFingerprint {
         self.add_print(file, role, print);
     }
 
+    /// Adds `count` things that are no text, such as images.
+    pub fn add_bytes(&mut self, file: &str, role: &str, count: usize, parts: &[&[u8]]) {
+        let mut print = LinesPrint::default();
+        for part in parts {
+            print.hasher.update(part);
+        }
+        print.lines = count;
+        self.add_print(file, role, print);
+    }
+
     /// Adds a file whose lines were read before.
     pub fn add_print(&mut self, file: &str, role: &str, print: LinesPrint) {
         self.files.push(FilePrint {
@@ -68,15 +78,22 @@ impl CorpusFingerprint {
             let same =
                 |other: &&FilePrint| (&other.file, &other.role) == (&before.file, &before.role);
             let (role, file) = (&before.role, &before.file);
+            let images = role.ends_with("images");
+            let (unit, content) = if images {
+                ("images", "pixels or classes")
+            } else {
+                ("lines", "text")
+            };
             match now.files.iter().find(same) {
                 None => found.push(format!("the {role} file {file} is no longer read")),
                 Some(after) if after.lines != before.lines => found.push(format!(
-                    "the {role} file {file} had {} lines when the run began and now has {}",
+                    "the {role} file {file} had {} {unit} when the run began and now has {}",
                     before.lines, after.lines
                 )),
                 Some(after) if after.blake3 != before.blake3 => found.push(format!(
-                    "the {role} file {file} still has {} lines, but their text has changed",
-                    before.lines
+                    "the {role} file {file} still has {} {unit}, but their {content} {} changed",
+                    before.lines,
+                    if images { "have" } else { "has" }
                 )),
                 Some(_) => {}
             }

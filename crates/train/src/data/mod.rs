@@ -5,7 +5,7 @@
 //! [`augmentation`] gives lines other forms); [`prepared`] streams what is too large for memory from files;
 //! [`batches`] puts pairs of similar length together, shuffled by [`random`]. [`text`] reads running text, for
 //! language models; [`documents`] makes sentence pairs with hidden tokens of it, for BERT, and [`labelled`] reads texts with
-//! their classes.
+//! their classes; [`images`] reads images and theirs.
 
 pub mod augmentation;
 pub mod batches;
@@ -13,6 +13,9 @@ pub mod corpus;
 pub mod documents;
 pub mod fingerprint;
 pub mod held_out;
+pub mod image_files;
+mod image_size;
+pub mod images;
 pub mod labelled;
 pub mod mixture;
 pub mod prepared;

@@ -6,7 +6,7 @@
 use attentive_model::config::{AnyConfig, BertConfig, BertHead, PositionKind, Tying};
 use attentive_text::tokenizer::TokenizerKind;
 
-use super::keys::TRANSLATION;
+use super::keys::{IMAGES, TRANSLATION};
 use super::{
     BestBy, Data, LossKind, OptimizerKind, Recipe, ScheduleKind, ScheduleSection, Synthetic,
 };
@@ -21,6 +21,8 @@ pub(super) fn problems(recipe: &Recipe) -> Vec<String> {
     let translation = TRANSLATION.contains(&family);
     if let AnyConfig::Bert(model) = &recipe.model.config {
         check_bert(recipe, model, &mut found);
+    } else if IMAGES.contains(&family) {
+        check_images(&recipe.data, &mut found);
     } else if !translation {
         check_text(&recipe.data, &mut found);
     } else if let Some(synthetic) = &recipe.data.synthetic {
@@ -91,6 +93,16 @@ fn check_examples(data: &Data, found: &mut Found) {
     found.require((1..=2).contains(&columns), || {
         format!("`data.text_columns` ({columns} names) must name one column, or the two of a pair of texts")
     });
+    check_lists(data, found);
+}
+
+fn check_images(data: &Data, found: &mut Found) {
+    if data.images.is_empty() {
+        found.push(
+            "`data.images` is missing: name IDX files (and `data.labels`), or a folder with a folder of PNG files \
+             for each class",
+        );
+    }
     check_lists(data, found);
 }
 
@@ -248,7 +260,9 @@ fn check_model(recipe: &Recipe, found: &mut Found) {
     let tying = match &recipe.model.config {
         AnyConfig::Transformer(model) => model.tying,
         AnyConfig::Recurrent(model) => model.tying,
-        AnyConfig::Gpt(_) | AnyConfig::Bert(_) => return,
+        AnyConfig::Gpt(_) | AnyConfig::Bert(_) | AnyConfig::Vit(_) | AnyConfig::Diffusion(_) => {
+            return;
+        }
     };
     found.require(tying != Tying::All || recipe.tokenizer.shared, || {
         "`model.tying` (\"all\") needs one vocabulary: set `tokenizer.shared` = true, or tie only the \
@@ -282,6 +296,7 @@ fn check_training(recipe: &Recipe, found: &mut Found) {
     });
     found.not_negative("training.clip_norm", training.clip_norm);
     found.share("training.ema_decay", training.ema_decay);
+    found.share("training.class_dropout", training.class_dropout);
     if training.loss == LossKind::LabelSmoothing {
         found.share("training.label_smoothing", training.label_smoothing);
     }
@@ -395,7 +410,7 @@ fn check_validation(recipe: &Recipe, found: &mut Found) {
     found.require(validates || validation.patience == 0, || {
         format!(
             "`validation.patience` ({}) needs validation data: set `data.val_src` and `data.val_tgt`, \
-             `data.val_text`, or `data.val_examples`",
+             `data.val_text`, `data.val_examples`, or `data.val_images`",
             validation.patience
         )
     });

@@ -35,6 +35,10 @@ impl Default for Data {
             val_examples: Vec::new(),
             text_columns: vec!["sentence".to_owned()],
             label_column: "label".to_owned(),
+            images: Vec::new(),
+            labels: Vec::new(),
+            val_images: Vec::new(),
+            val_labels: Vec::new(),
             synthetic: None,
         }
     }
@@ -89,6 +93,7 @@ impl Default for Training {
             accumulate: 1,
             loss: LossKind::LabelSmoothing,
             label_smoothing: 0.1,
+            class_dropout: 0.1,
             r_drop: 0.0,
             r_drop_after: 0,
             clip_norm: 0.0,

@@ -17,6 +17,31 @@ pub(super) const LANGUAGE_MODELS: &[Family] = &[Family::Gpt, Family::Bert];
 /// The one that learns classes of texts, too.
 const BERT: &[Family] = &[Family::Bert];
 
+/// Families that learn from images.
+pub(super) const IMAGES: &[Family] = &[Family::Vit, Family::Diffusion];
+
+/// Families that learn from text.
+const TEXT: &[Family] = &[
+    Family::Transformer,
+    Family::Recurrent,
+    Family::Gpt,
+    Family::Bert,
+];
+
+/// Families whose batches have so many examples, and not so many tokens.
+const BATCHES: &[Family] = &[Family::Gpt, Family::Bert, Family::Vit, Family::Diffusion];
+
+/// Families whose examples are changed by chance.
+const AUGMENTED: &[Family] = &[
+    Family::Transformer,
+    Family::Recurrent,
+    Family::Vit,
+    Family::Diffusion,
+];
+
+/// Families that learn to choose among words or classes, with label smoothing if that is asked for.
+const SMOOTHED: &[Family] = &[Family::Transformer, Family::Recurrent, Family::Vit];
+
 /// Keys and sections that mean something for some families alone.
 const ONLY: &[(&str, &[Family])] = &[
     ("data.src", TRANSLATION),
@@ -37,16 +62,28 @@ const ONLY: &[(&str, &[Family])] = &[
     ("data.val_examples", BERT),
     ("data.text_columns", BERT),
     ("data.label_column", BERT),
+    ("data.images", IMAGES),
+    ("data.labels", IMAGES),
+    ("data.val_images", IMAGES),
+    ("data.val_labels", IMAGES),
     ("tokenizer.shared", TRANSLATION),
     ("tokenizer.vocabulary", BERT),
-    ("augmentation", TRANSLATION),
+    ("tokenizer", TEXT),
+    ("augmentation.shift", IMAGES),
+    ("augmentation.subword_dropout", TRANSLATION),
+    ("augmentation.lowercase", TRANSLATION),
+    ("augmentation.no_punctuation", TRANSLATION),
+    ("augmentation.plain_umlauts", TRANSLATION),
+    ("augmentation.marks", TRANSLATION),
+    ("augmentation", AUGMENTED),
     ("pruning", BERT),
     ("training.batch_tokens", TRANSLATION),
     ("training.batch_sentences", TRANSLATION),
     ("training.similar_lengths", TRANSLATION),
-    ("training.batch_size", LANGUAGE_MODELS),
-    ("training.loss", TRANSLATION),
-    ("training.label_smoothing", TRANSLATION),
+    ("training.batch_size", BATCHES),
+    ("training.loss", SMOOTHED),
+    ("training.label_smoothing", SMOOTHED),
+    ("training.class_dropout", &[Family::Diffusion]),
     ("training.r_drop", TRANSLATION),
     ("training.r_drop_after", TRANSLATION),
     ("validation.bleu", TRANSLATION),

@@ -16,7 +16,7 @@ mod written;
 
 use std::path::Path;
 
-use attentive_model::config::{AnyConfig, BertHead, TokenPruning};
+use attentive_model::config::{AnyConfig, BertHead, Family, TokenPruning};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -140,7 +140,7 @@ impl Recipe {
             self.validation.bleu = false;
             self.validation.best_by = if prunes(&self) {
                 BestBy::PrunedAccuracy
-            } else if classifies(&self) {
+            } else if classifies(&self) || self.model.family() == Family::Vit {
                 BestBy::Accuracy
             } else {
                 BestBy::Loss

@@ -10,7 +10,7 @@ use attentive_nn::ops::Precision;
 use attentive_text::tokenizer::{TokenizerKind, TokenizerOptions};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// `[data]`: the sentence pairs, or the running text.
+/// `[data]`: the sentence pairs, the running text, or the images.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Data {
@@ -65,6 +65,18 @@ pub struct Data {
     pub text_columns: Vec<String>,
     /// The column of the label.
     pub label_column: String,
+    /// Images for training: IDX files, or folders that hold a folder of PNG files for each class.
+    #[serde(deserialize_with = "one_or_many")]
+    pub images: Vec<String>,
+    /// The IDX file of the classes of each IDX file of `images`.
+    #[serde(deserialize_with = "one_or_many")]
+    pub labels: Vec<String>,
+    /// Images for validation; may be left out.
+    #[serde(deserialize_with = "one_or_many")]
+    pub val_images: Vec<String>,
+    /// Their classes.
+    #[serde(deserialize_with = "one_or_many")]
+    pub val_labels: Vec<String>,
     /// A generated task instead of files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub synthetic: Option<Synthetic>,
@@ -133,6 +145,8 @@ pub struct Augmentation {
     pub plain_umlauts: f64,
     /// Share of the pairs in which a mark stands for something that is copied.
     pub marks: f64,
+    /// Most pixels by which an image is moved in each direction.
+    pub shift: usize,
 }
 
 /// `[training]`: how long, in what portions, towards which loss.
@@ -156,7 +170,7 @@ pub struct Training {
     pub batch_sentences: usize,
     /// Whether the sentences of a batch are about as long as each other, so that padding is rare.
     pub similar_lengths: bool,
-    /// Examples of every batch (language models and classifiers).
+    /// Examples of every batch: texts, images, or stretches of text as long as the model's context (GPT).
     pub batch_size: usize,
     /// Gradient accumulation: batches that make one step, as one batch as large as all of them would.
     pub accumulate: usize,
@@ -164,6 +178,8 @@ pub struct Training {
     pub loss: LossKind,
     /// Probability that the smoothed target gives to all wrong words together.
     pub label_smoothing: f64,
+    /// Share of the images that lose their class, so that guidance has something to differ from (diffusion models).
+    pub class_dropout: f64,
     /// R-Drop: weight of the KL divergence between two predictions of a batch with different dropout, which
     /// takes twice the time; 0 for none.
     pub r_drop: f64,
@@ -435,7 +451,7 @@ impl Data {
     }
 
     /// Every list of files, with its key.
-    pub fn lists(&self) -> [(&'static str, &Vec<String>); 11] {
+    pub fn lists(&self) -> [(&'static str, &Vec<String>); 15] {
         [
             ("src", &self.src),
             ("tgt", &self.tgt),
@@ -448,6 +464,10 @@ impl Data {
             ("val_text", &self.val_text),
             ("examples", &self.examples),
             ("val_examples", &self.val_examples),
+            ("images", &self.images),
+            ("labels", &self.labels),
+            ("val_images", &self.val_images),
+            ("val_labels", &self.val_labels),
         ]
     }
 
@@ -456,7 +476,12 @@ impl Data {
         match &self.synthetic {
             Some(synthetic) => synthetic.val_lines > 0,
             None => {
-                let lists = [&self.val_src, &self.val_text, &self.val_examples];
+                let lists = [
+                    &self.val_src,
+                    &self.val_text,
+                    &self.val_examples,
+                    &self.val_images,
+                ];
                 lists.iter().any(|list| !list.is_empty()) || self.val_share > 0.0
             }
         }

@@ -750,7 +750,18 @@ fn keys_that_mean_nothing_for_the_family_are_refused_by_name() {
 fn the_recipe_of_a_transformer_is_written_without_the_keys_of_other_families() {
     let recipe = parse(FILES);
     let all = toml::to_string_pretty(&recipe).unwrap();
-    let others = ["text = ", "val_text = ", "val_share = ", "batch_size = "];
+    let others = [
+        "text = ",
+        "val_text = ",
+        "val_share = ",
+        "images = ",
+        "labels = ",
+        "val_images = ",
+        "val_labels = ",
+        "shift = ",
+        "batch_size = ",
+        "class_dropout = ",
+    ];
     let own = all
         .lines()
         .filter(|line| !others.iter().any(|key| line.starts_with(key)));

@@ -2,8 +2,8 @@
 //!
 //! The loop ([`crate::trainer`]), checkpoints, exact resuming, progress, curves and distribution are written
 //! once, for any [`Task`], and know no family of models. The task owns the data, the type of the model and its
-//! directory. [`translation`] is the first one, [`language_model`] another; BERT has two, [`masked_language_model`] and
-//! [`classification`], by its head.
+//! directory. [`translation`] is the first one; [`language_model`], [`images`] and [`denoising`] are others; BERT has two,
+//! [`masked_language_model`] and [`classification`], by its head.
 //!
 //! A new family of models touches, beside the files of its own:
 //!
@@ -19,6 +19,8 @@
 
 mod bert;
 pub mod classification;
+pub mod denoising;
+pub mod images;
 pub mod language_model;
 pub mod masked_language_model;
 pub mod translation;
@@ -162,11 +164,21 @@ const WITHOUT_WEIGHTS: [&str; 1] = ["dropout"];
 
 /// The architecture that a recipe describes for vocabularies of these sizes, if it is one of the task's family.
 fn model_config<C: ModelConfig>(recipe: &Recipe, src: usize, tgt: usize) -> Result<C> {
-    let config: Option<C> = recipe.model.with_vocabularies(src, tgt);
-    let config = config.ok_or_else(|| TrainError::OtherFamily {
+    let config: C = any_config(recipe)?;
+    checked(config.with_vocabularies(src, tgt))
+}
+
+/// The architecture that a recipe describes as far as it does so without the data, if it is one of the task's family.
+fn any_config<C: ModelConfig>(recipe: &Recipe) -> Result<C> {
+    let config = C::of(&recipe.model.config).cloned();
+    config.ok_or_else(|| TrainError::OtherFamily {
         found: recipe.model.family().name(),
         expected: C::FAMILY.name(),
-    })?;
+    })
+}
+
+/// The architecture, if it is a possible one.
+fn checked<C: ModelConfig>(config: C) -> Result<C> {
     config
         .check()
         .map_err(|problems| TrainError::Architecture { problems })?;

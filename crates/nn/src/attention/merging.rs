@@ -1,0 +1,289 @@
+//! Token merging (ToMe, Bolya et al. 2023): the most similar tokens become one, without any training.
+//!
+//! The tokens stand on two sides. Each one of the first side looks for the most similar one of the second (bipartite
+//! soft matching, by the cosine of their keys), and the most similar pairs are merged: a merged token is the mean of
+//! all that it stands for, and attention counts it as often ([`crate::mask::Mask::Sizes`]). In a diffusion model
+//! tokens are merged before a sub-layer and copied back behind it (Bolya and Hoffman 2023, `tomesd`).
+//! For inference: no gradient goes through it. Neighbors: [`crate::models::vit`], [`crate::models::diffusion`].
+
+use burn::tensor::{Tensor, TensorData};
+use rayon::prelude::*;
+
+use crate::ops::simd::simd;
+
+/// Which tokens of each row become one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merging {
+    /// Tokens of a row before and after.
+    lengths: (usize, usize),
+    /// The new place of every token, row by row.
+    places: Vec<usize>,
+}
+
+/// The two sides of the tokens of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sides {
+    /// Those that may be merged into another one.
+    sources: Vec<usize>,
+    /// Those that others are merged into.
+    destinations: Vec<usize>,
+    /// So many tokens at the beginning of `sources` stay alone.
+    protected: usize,
+}
+
+impl Sides {
+    /// Every second token, as in a ViT: the class token, which is the first one, is never merged.
+    pub fn alternating(len: usize) -> Self {
+        Self {
+            sources: (0..len).step_by(2).collect(),
+            destinations: (1..len).step_by(2).collect(),
+            protected: 1,
+        }
+    }
+
+    /// One destination in every square of 2 x 2 positions of an image, as `tomesd` has it; `corner` (0 to 3) is where
+    /// in the square it stands.
+    pub fn squares(side: usize, corner: usize) -> Self {
+        let [dy, dx] = [corner / 2 % 2, corner % 2];
+        // At the end of an odd row or column, squares are cut off, and what is left of them is their destination.
+        let chosen = |at: usize, shift: usize| at % 2 == shift.min((side - 1) - (at - at % 2));
+        let is_destination = |at: &usize| chosen(at / side, dy) && chosen(at % side, dx);
+        let (destinations, sources) = (0..side * side).partition(is_destination);
+        Self {
+            sources,
+            destinations,
+            protected: 0,
+        }
+    }
+
+    /// How many tokens can be merged at most.
+    pub fn most(&self) -> usize {
+        if self.destinations.is_empty() {
+            return 0;
+        }
+        self.sources.len().saturating_sub(self.protected)
+    }
+}
+
+impl Merging {
+    /// The `count` best pairs of each row, or as many as there are, by the cosine of `metric` `[batch, len, width]`.
+    pub fn of(metric: Tensor<3>, sides: &Sides, count: usize) -> Self {
+        let [_, len, width] = metric.dims();
+        let count = count.min(sides.most());
+        let values = metric.into_data();
+        let values = values.as_slice::<f32>().expect("metrics are f32");
+        let places = values.par_chunks(len * width).flat_map_iter(|row| {
+            let row = normalized(row, width);
+            places_of(&row, width, sides, count)
+        });
+        Self {
+            lengths: (len, len - count),
+            places: places.collect(),
+        }
+    }
+
+    /// Tokens of a row before and after.
+    pub fn lengths(&self) -> (usize, usize) {
+        self.lengths
+    }
+
+    /// The new place of every token of a row.
+    pub fn places(&self, row: usize) -> &[usize] {
+        &self.places[row * self.lengths.0..][..self.lengths.0]
+    }
+
+    /// The merged tokens, means weighted by `sizes` `[batch, len]`, and their sizes:
+    /// `[batch, len, width]` -> `[batch, fewer, width]` and `[batch, fewer]`.
+    pub fn merge(&self, x: Tensor<3>, sizes: &[f32]) -> (Tensor<3>, Vec<f32>) {
+        let [batch, len, width] = x.dims();
+        let after = self.lengths.1;
+        let device = x.device();
+        let data = x.into_data();
+        let values = data.as_slice::<f32>().expect("hidden vectors are f32");
+        let mut merged = vec![0.0; batch * after * width];
+        let mut counts = vec![0.0; batch * after];
+        merged
+            .par_chunks_mut(after * width)
+            .zip(counts.par_chunks_mut(after))
+            .enumerate()
+            .for_each(|(row, (merged, counts))| {
+                let places = self.places(row).iter().zip(&sizes[row * len..]);
+                let tokens = values[row * len * width..].chunks_exact(width);
+                for ((place, size), token) in places.zip(tokens) {
+                    counts[*place] += size;
+                    let sum = &mut merged[place * width..][..width];
+                    sum.iter_mut().zip(token).for_each(|(s, t)| *s += t * size);
+                }
+                for (sum, count) in merged.chunks_exact_mut(width).zip(counts.iter()) {
+                    sum.iter_mut().for_each(|value| *value /= count);
+                }
+            });
+        let merged = TensorData::new(merged, [batch, after, width]);
+        (Tensor::from_data(merged, &device), counts)
+    }
+
+    /// Copies of the merged tokens at all places that they stand for: `[batch, fewer, width]` ->
+    /// `[batch, len, width]`.
+    pub fn unmerge(&self, x: Tensor<3>) -> Tensor<3> {
+        let [batch, after, width] = x.dims();
+        let len = self.lengths.0;
+        let device = x.device();
+        let data = x.into_data();
+        let values = data.as_slice::<f32>().expect("hidden vectors are f32");
+        let mut spread = vec![0.0; batch * len * width];
+        spread
+            .par_chunks_mut(len * width)
+            .enumerate()
+            .for_each(|(row, spread)| {
+                let merged = &values[row * after * width..][..after * width];
+                for (token, place) in spread.chunks_exact_mut(width).zip(self.places(row)) {
+                    token.copy_from_slice(&merged[place * width..][..width]);
+                }
+            });
+        Tensor::from_data(TensorData::new(spread, [batch, len, width]), &device)
+    }
+}
+
+/// The mean over the heads: `[batch, len, heads * head_dim]` -> `[batch, len, head_dim]`.
+pub fn mean_over_heads(keys: Tensor<3>, heads: usize) -> Tensor<3> {
+    let [batch, len, width] = keys.dims();
+    let head_dim = width / heads;
+    let device = keys.device();
+    let data = keys.into_data();
+    let values = data.as_slice::<f32>().expect("keys are f32");
+    let mut mean = vec![0.0; batch * len * head_dim];
+    let rows = values.chunks_exact(width);
+    for (mean, row) in mean.chunks_exact_mut(head_dim).zip(rows) {
+        for head in row.chunks_exact(head_dim) {
+            mean.iter_mut().zip(head).for_each(|(m, k)| *m += k);
+        }
+        mean.iter_mut().for_each(|m| *m /= heads as f32);
+    }
+    Tensor::from_data(TensorData::new(mean, [batch, len, head_dim]), &device)
+}
+
+/// The tokens of a row, each of length 1.
+fn normalized(row: &[f32], width: usize) -> Vec<f32> {
+    let mut row = row.to_vec();
+    for token in row.chunks_exact_mut(width) {
+        let norm = token.iter().map(|v| v * v).sum::<f32>().sqrt();
+        token.iter_mut().for_each(|v| *v /= norm.max(1e-12));
+    }
+    row
+}
+
+/// The new place of every token: first the sources that stay, in their order, then the destinations.
+fn places_of(row: &[f32], width: usize, sides: &Sides, count: usize) -> Vec<usize> {
+    let mut pairs = if count == 0 {
+        Vec::new()
+    } else {
+        most_similar(row, width, sides)
+    };
+    pairs.sort_by(|a, b| b.2.total_cmp(&a.2));
+    pairs.truncate(count);
+    let mut into = vec![None; sides.sources.len()];
+    for (number, destination, _) in pairs {
+        into[number] = Some(destination);
+    }
+    let kept = sides.sources.len() - count;
+    let mut places = vec![0; sides.sources.len() + sides.destinations.len()];
+    let mut next = 0;
+    for (source, into) in sides.sources.iter().zip(into) {
+        places[*source] = match into {
+            Some(destination) => kept + destination,
+            None => {
+                next += 1;
+                next - 1
+            }
+        };
+    }
+    for (number, destination) in sides.destinations.iter().enumerate() {
+        places[*destination] = kept + number;
+    }
+    places
+}
+
+simd! {
+    /// The number of every source that is not protected, its most similar destination, and how similar they are.
+    fn most_similar(row: &[f32], width: usize, sides: &Sides) -> Vec<(usize, usize, f32)> {
+        let count = sides.destinations.len();
+        // Transposed, so that the similarities to all destinations are sums side by side.
+        let mut columns = vec![0.0; width * count];
+        for (place, destination) in sides.destinations.iter().enumerate() {
+            for (column, value) in row[destination * width..][..width].iter().enumerate() {
+                columns[column * count + place] = *value;
+            }
+        }
+        let mut similarities = vec![0.0f32; count];
+        let mut pairs = Vec::with_capacity(sides.most());
+        for (number, source) in sides.sources.iter().enumerate().skip(sides.protected) {
+            similarities.fill(0.0);
+            let source = &row[source * width..][..width];
+            for (factor, column) in source.iter().zip(columns.chunks_exact(count)) {
+                for (similarity, value) in similarities.iter_mut().zip(column) {
+                    *similarity += factor * value;
+                }
+            }
+            let mut best = (0, f32::NEG_INFINITY);
+            for (place, similarity) in similarities.iter().enumerate() {
+                if *similarity > best.1 {
+                    best = (place, *similarity);
+                }
+            }
+            pairs.push((number, best.0, best.1));
+        }
+        pairs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::check::floats;
+    use burn::tensor::Device;
+
+    fn tokens(values: &[[f32; 2]]) -> Tensor<3> {
+        let flat = values.as_flattened().to_vec();
+        Tensor::from_data(TensorData::new(flat, [1, values.len(), 2]), &Device::flex())
+    }
+
+    #[test]
+    fn the_most_similar_pair_becomes_one_and_the_class_token_stays_first() {
+        // Tokens 2 and 3 point the same way; 0 is the class token, and like 1.
+        let x = tokens(&[[1.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.1, 4.0], [1.0, 1.0]]);
+        let merging = Merging::of(x.clone(), &Sides::alternating(5), 1);
+        // Kept sources 0 and 4, then destinations 1 and 3; 2 went into 3.
+        assert_eq!(merging.places(0), [0, 2, 3, 3, 1]);
+        assert_eq!(merging.lengths(), (5, 4));
+        let (merged, sizes) = merging.merge(x, &[1.0, 1.0, 1.0, 3.0, 1.0]);
+        assert_eq!(sizes, [1.0, 1.0, 1.0, 4.0]);
+        let merged_values = floats(merged.clone());
+        let expected = [1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.075, 3.5];
+        for (got, expected) in merged_values.iter().zip(expected) {
+            assert!((got - expected).abs() < 1e-6, "{merged_values:?}");
+        }
+        let spread = floats(merging.unmerge(merged));
+        assert_eq!(spread[4..8], [0.075, 3.5, 0.075, 3.5]);
+    }
+
+    #[test]
+    fn never_more_tokens_are_merged_than_there_are() {
+        let x = tokens(&[[1.0, 0.0]; 5]);
+        let merging = Merging::of(x, &Sides::alternating(5), 99);
+        assert_eq!(merging.lengths(), (5, 3));
+        let alone = Merging::of(tokens(&[[1.0, 0.0]]), &Sides::alternating(1), 1);
+        assert_eq!(alone.lengths(), (1, 1));
+    }
+
+    #[test]
+    fn every_square_has_one_destination_also_at_an_odd_edge() {
+        for (side, squares) in [(4, 4), (5, 9), (7, 16)] {
+            for corner in 0..4 {
+                let sides = Sides::squares(side, corner);
+                assert_eq!(sides.destinations.len(), squares, "{side} {corner}");
+                assert_eq!(sides.most(), side * side - squares);
+            }
+        }
+        assert_eq!(Sides::squares(4, 3).destinations, [5, 7, 13, 15]);
+    }
+}
