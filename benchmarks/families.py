@@ -2,9 +2,15 @@
 
     families.py gpt BINARY TEXT [--quick]   training of recipes/gpt-shakespeare.toml and generation with a KV cache,
                                             alternating with PyTorch; prints medians and ratios
+    families.py minilm BINARY MODEL TEXT [--quick]
+                                            sentence vectors of all-MiniLM-L6-v2 (MODEL, a folder of Hugging Face), alternating
+                                            with PyTorch; prints the largest difference, medians and ratios
     families.py torch-train TEXT STEPS PRECISION MODE
                                             one PyTorch training run (MODE: eager or compile), prints a JSON line
     families.py torch-generate TOKENS MODE  one PyTorch generation of that many tokens, prints a JSON line
+    families.py torch-embed MODEL TEXT ORDER VECTORS
+                                            PyTorch's vectors of all lines (ORDER: file, or length as sentence-transformers has
+                                            it) into a JSON file, prints a JSON line
 
 Both train the same model (4 layers, 4 heads, 128 wide, context 64, tied embeddings, GELU) on batches of 12 texts with
 AdamW and gradient clipping, and with the same number of threads. PyTorch has its fused attention and optimizer.
@@ -123,6 +129,62 @@ def torch_generate(tokens, mode):
     print(json.dumps({"tokens_per_second": tokens / seconds}))
 
 
+def torch_embed(folder, text, order, vectors):
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    torch.set_num_threads(THREADS)
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+    lines = open(text).read().splitlines()
+    numbers = range(len(lines))
+    if order == "length":
+        numbers = sorted(numbers, key=lambda i: -len(lines[i]))
+    found = [None] * len(lines)
+    with torch.inference_mode():
+        for timed in (False, True):
+            start = time.perf_counter()
+            for at in range(0, len(lines) if timed else 64, 32):
+                chosen = numbers[at : at + 32]
+                batch = tokenizer([lines[i] for i in chosen], return_tensors="pt", padding=True, truncation=True,
+                                  max_length=512)  # fmt: skip
+                mask = batch["attention_mask"][:, :, None].float()
+                mean = (model(**batch).last_hidden_state * mask).sum(1) / mask.sum(1)
+                for i, vector in zip(chosen, torch.nn.functional.normalize(mean, dim=1).tolist()):
+                    found[i] = vector
+            seconds = time.perf_counter() - start
+    json.dump(found, open(vectors, "w"))
+    print(json.dumps({"texts_per_second": len(lines) / seconds}))
+
+
+def our_embed(binary, model, text):
+    command = [binary, "embed", "--model", model, "--input", text, "--json"]
+    run = subprocess.run(command, check=True, capture_output=True, text=True)
+    vectors = [json.loads(line)["vector"] for line in run.stdout.splitlines()]
+    rate = run.stderr.splitlines()[-1].split(", ")[-1].split(" a second")[0]
+    return vectors, float(rate.replace(",", ""))
+
+
+def minilm(binary, model, text, quick):
+    rounds, count = (1, 300) if quick else (3, 1500)
+    lines = (gzip.open(text, "rt") if text.endswith(".gz") else open(text)).read().splitlines()[:count]
+    print(f"all-MiniLM-L6-v2, {len(lines)} sentences, batches of 32, {THREADS} threads, {rounds} rounds")
+    with tempfile.TemporaryDirectory() as folder:
+        text, vectors = f"{folder}/text", f"{folder}/vectors.json"
+        open(text, "w").write("".join(line + "\n" for line in lines))
+        ours, in_order, by_length = [], [], []
+        for _ in range(rounds):
+            found, rate = our_embed(binary, model, text)
+            ours.append(rate)
+            in_order.append(last_json("torch-embed", model, text, "file", vectors)["texts_per_second"])
+            by_length.append(last_json("torch-embed", model, text, "length", vectors)["texts_per_second"])
+        expected = json.load(open(vectors))
+        worst = max(abs(a - b) for x, y in zip(found, expected) for a, b in zip(x, y))
+    print(f"  largest difference of a number: {worst:.1e}")
+    fast = row("attentive", ours, "sentences/s")
+    best = max(row("PyTorch", in_order, "sentences/s"), row("PyTorch, by length", by_length, "sentences/s"))
+    print(f"  {fast / best:.2f} times PyTorch's best")
+
+
 def last_json(*arguments):
     command = [sys.executable, __file__, *map(str, arguments)]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -186,6 +248,10 @@ if __name__ == "__main__":
     command, *rest = sys.argv[1:]
     if command == "gpt":
         gpt(rest[0], rest[1], "--quick" in rest)
+    elif command == "minilm":
+        minilm(rest[0], rest[1], rest[2], "--quick" in rest)
+    elif command == "torch-embed":
+        torch_embed(*rest)
     elif command == "torch-train":
         torch_train(rest[0], int(rest[1]), rest[2], rest[3])
     elif command == "torch-generate":

@@ -387,7 +387,7 @@ fn tokenizer_mistakes_are_explained() {
         attentive(&[&["tokenizer", "train", &text, "--out", &out], options].concat())
     };
     train(&["--vocab-size", "10"]).bad(2, &["--vocab-size", "260"]);
-    train(&["--kind", "wordpiece"]).bad(2, &["wordpiece", "unigram"]);
+    train(&["--kind", "spaces"]).bad(2, &["spaces", "unigram"]);
     train(&["--kind", "word"]).bad(1, &["min_frequency"]);
     attentive(&["tokenizer", "train", "no-such-file", "--out", &out]).bad(1, &["no-such-file"]);
     assert!(!Path::new(&out).exists());

@@ -241,3 +241,157 @@ fn what_a_bert_cannot_do_is_said() {
         "{info}"
     );
 }
+
+const BERT_RECIPE: &str = r#"
+[tokenizer]
+kind = "wordpiece"
+vocab_size = 60
+min_frequency = 1
+lowercase = true
+[model]
+family = "bert"
+preset = "tiny"
+d_model = 16
+d_ff = 32
+heads = 2
+layers = 2
+max_positions = 16
+[training]
+max_steps = 4
+batch_size = 4
+[schedule]
+kind = "constant"
+learning_rate = 0.01
+"#;
+
+/// Trains with the recipe and these settings, in a folder that has text and labelled pairs.
+fn trained_bert(folder: &Folder, run: &str, settings: &[&str]) -> String {
+    folder.file("story.txt", "the dog barks.\nthe cat sleeps.\n".repeat(20));
+    folder.file(
+        "pairs.tsv",
+        "same\ta\tb\nyes\tthe dog\tthe dog\nno\tthe dog\tthe cat\nyes\tthe cat\tthe cat\n",
+    );
+    folder.file("recipe.toml", BERT_RECIPE);
+    let (recipe, run) = (folder.path("recipe.toml"), folder.path(run));
+    let dir = format!("data.dir={}", folder.path(""));
+    let mut arguments = vec!["train", &recipe, "--out", &run, "--set", &dir];
+    for setting in settings {
+        arguments.extend(["--set", setting]);
+    }
+    attentive(&arguments).good();
+    run
+}
+
+const PAIRS: [&str; 5] = [
+    "data.examples=pairs.tsv",
+    "data.val_examples=pairs.tsv",
+    "data.text_columns=[\"a\", \"b\"]",
+    "data.label_column=same",
+    "model.head=classification",
+];
+
+#[test]
+fn a_bert_is_pre_trained_fine_tuned_measured_and_shown() {
+    let folder = Folder::new();
+    let settings = ["data.text=story.txt", "data.val_share=0.2"];
+    let pretrained = trained_bert(&folder, "pretrained", &settings);
+    let filled = attentive(&[
+        "fill",
+        "--model",
+        &pretrained,
+        "the [MASK] barks.",
+        "--top",
+        "2",
+    ]);
+    assert_eq!(filled.good().matches('%').count(), 2);
+    let text = folder.path("story.txt");
+    let measured = attentive(&[
+        "evaluate",
+        "--model",
+        &pretrained,
+        "--text",
+        &text,
+        "--json",
+    ]);
+    let measured: Value = serde_json::from_str(&measured.good()).unwrap();
+    assert!(measured["next_sentence_accuracy"].is_number(), "{measured}");
+
+    let start = format!("training.start_from={pretrained}");
+    let tuned = trained_bert(&folder, "tuned", &[&PAIRS[..], &[&start]].concat());
+    let class = attentive(&["classify", "--model", &tuned, "the dog\tthe cat"]).good();
+    assert!(
+        class.starts_with("yes\t") || class.starts_with("no\t"),
+        "{class}"
+    );
+    let pairs = folder.path("pairs.tsv");
+    // The columns are those of the recipe.
+    let measured = attentive(&["evaluate", "--model", &tuned, "--examples", &pairs]).good();
+    for part in ["examples    3", "accuracy", "F1", "of the class yes"] {
+        assert!(measured.contains(part), "{measured}");
+    }
+    for format in ["svg", "html", "json"] {
+        let picture = folder.path(&format!("picture.{format}"));
+        attentive(&["attention", "--model", &tuned, "the dog", "--out", &picture]).good();
+    }
+    attentive(&["attention", "--model", &tuned, "the dog"]).good();
+    let info = attentive(&["info", &tuned]).good();
+    assert!(
+        info.contains("classification") && info.contains("validation accuracy"),
+        "{info}"
+    );
+    let picture = folder.path("curves.svg");
+    attentive(&["plot", "training", &tuned, "--out", &picture]).good();
+
+    attentive(&["translate", "--model", &tuned, "a"])
+        .bad(1, &["family `bert`", "`transformer` is needed", "classify"]);
+    attentive(&["evaluate", "--model", &tuned, "--src", "a", "--ref", "b"]).bad(2, &["--examples"]);
+    attentive(&["evaluate", "--model", &pretrained, "--examples", &pairs])
+        .bad(1, &["no classifier"]);
+    attentive(&["evaluate", "--model", &tuned, "--text", &text]).bad(1, &["no hidden tokens"]);
+    let unknown = folder.file("unknown.tsv", "same\ta\tb\nmaybe\tx\ty\n");
+    attentive(&["evaluate", "--model", &tuned, "--examples", &unknown]).bad(
+        1,
+        &["unknown.tsv, line 2", "\"maybe\" is not one of no, yes"],
+    );
+    attentive(&[
+        "evaluate",
+        "--model",
+        &tuned,
+        "--examples",
+        &pairs,
+        "--label-column",
+        "x",
+    ])
+    .bad(1, &["no column \"x\""]);
+}
+
+#[test]
+fn tokens_that_leave_are_shown() {
+    let folder = Folder::new();
+    let settings = [
+        "model.pruning=learned_thresholds",
+        "pruning.initial_threshold=0.3",
+    ];
+    let run = trained_bert(&folder, "pruned", &[&PAIRS[..], &settings].concat());
+    let show = |more: &[&str]| {
+        let mut arguments = vec!["attention", "--model", &run, "the dog\tthe cat", "--pruned"];
+        arguments.extend(more);
+        attentive(&arguments)
+    };
+    let text = show(&[]).good();
+    assert!(text.contains("layer 2") && text.contains('·'), "{text}");
+    let picture = folder.path("pruned.svg");
+    show(&["--out", &picture]).good();
+    assert!(
+        std::fs::read_to_string(&picture)
+            .unwrap()
+            .contains("<circle")
+    );
+    show(&["--format", "json"]).bad(2, &["terminal, svg or png"]);
+    let pairs = folder.path("pairs.tsv");
+    let measured = attentive(&["evaluate", "--model", &run, "--examples", &pairs]).good();
+    assert!(measured.contains("operations"), "{measured}");
+    let whole = trained_bert(&folder, "whole", &PAIRS);
+    attentive(&["attention", "--model", &whole, "the dog", "--pruned"])
+        .bad(1, &["`model.pruning`"]);
+}

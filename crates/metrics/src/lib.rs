@@ -12,6 +12,7 @@
 //!   [`bleu_options`] say; `bleu_formula` makes the score. [`chrf`] and `chrf_formula` do so for
 //!   characters. [`ter`] counts edits and shifts of words.
 //! - [`significance`] has confidence intervals and paired tests, over the samples of `resampling`.
+//! - [`classification`] has accuracy and F1 of classes.
 //! - [`report`] prints scores as sacreBLEU prints them: one line, JSON or tables.
 //! - `numpy` and `python_text` compute random numbers, sums and white space as Python does; `vocabulary`
 //!   numbers words. [`error`] holds the error type.
@@ -30,6 +31,7 @@ pub mod bleu_options;
 pub mod bleu_tokenizers;
 pub mod chrf;
 mod chrf_formula;
+pub mod classification;
 pub mod error;
 pub mod input;
 mod ngrams;

@@ -117,6 +117,32 @@ impl Record {
     }
 }
 
+impl Record {
+    /// What an encoder alone (BERT) makes of a text: `ids` are its tokens, special ones included, and `layers` the weights
+    /// of each layer and head.
+    pub fn of_encoder(
+        tokenizer: &Tokenizer,
+        text: &str,
+        ids: &[u32],
+        layers: Vec<Vec<Vec<f32>>>,
+    ) -> Result<Self> {
+        refuse_long("the text", ids.len(), MAX_TOKENS)?;
+        let none = Side::new(tokenizer, &[]);
+        Record {
+            source: Side::new(tokenizer, ids),
+            read: none.clone(),
+            written: none,
+            encoder: maps(layers, ids.len(), ids.len())?,
+            decoder: Vec::new(),
+            cross: Vec::new(),
+            steps: Vec::new(),
+            source_text: text.to_owned(),
+            target_text: tokenizer.decode(ids),
+        }
+        .check()
+    }
+}
+
 fn refuse_long(what: &'static str, tokens: usize, limit: usize) -> Result<()> {
     if tokens > limit {
         return Err(PictureError::TooLong {

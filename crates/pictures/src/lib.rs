@@ -12,6 +12,7 @@
 //!   computes attention rollout, [`sample`] makes up a record for tests.
 //! - [`selection`] takes from a record what is to be shown; [`sheet`], [`terminal`], [`json`] and [`page`]
 //!   show it.
+//! - [`pruned`] shows which tokens leave in which layer.
 //! - [`figure`] is a picture with axes, [`plots`] are those that the program draws, [`history`] reads
 //!   the `metrics.jsonl` of a training run.
 //! - [`color`] has the color maps, [`label`] makes any text safe to show, [`fonts`] measures it, [`svg`]
@@ -29,6 +30,7 @@ pub mod map;
 pub mod page;
 pub mod plots;
 pub mod png;
+pub mod pruned;
 pub mod record;
 pub mod rollout;
 pub mod sample;

@@ -21,7 +21,8 @@ pub struct Record {
     pub written: Side,
     /// Encoder self-attention, `[layer][head]`: from `source` to `source`. No layers in a decoder-only model (GPT).
     pub encoder: Vec<Vec<Map>>,
-    /// Decoder self-attention: from `read` to `read`. No layers if the decoder is recurrent (SSRU).
+    /// Decoder self-attention: from `read` to `read`. No layers if the decoder is recurrent (SSRU), or
+    /// if there is none (BERT).
     pub decoder: Vec<Vec<Map>>,
     /// Cross-attention: from `written` to `source`. No layers in a decoder-only model.
     pub cross: Vec<Vec<Map>>,

@@ -143,7 +143,7 @@ pub enum TextError {
     LowercaseCharacters,
     /// A name that is not a kind of tokenizer.
     #[error(
-        "unknown tokenizer kind {name:?}; expected one of word, tabs, bpe, unigram, characters"
+        "unknown tokenizer kind {name:?}; expected one of word, tabs, bpe, unigram, wordpiece, characters"
     )]
     UnknownKind {
         /// The name as given.

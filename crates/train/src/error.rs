@@ -11,6 +11,7 @@ use attentive_runtime::error::RuntimeError;
 use attentive_text::error::TextError;
 
 use crate::data::corpus::Report;
+use crate::data::labelled::LabelledError;
 use crate::data::prepared::PreparedError;
 use crate::recipe::RecipeError;
 
@@ -49,14 +50,6 @@ pub enum TrainError {
         /// The task's.
         expected: &'static str,
     },
-    /// A family whose models can be used here, but not trained.
-    #[error(
-        "models of the family `{family}` are not trained here: import one (`attentive import`)"
-    )]
-    NoTask {
-        /// The family.
-        family: &'static str,
-    },
     /// Less text than the model sees at once.
     #[error(
         "the training text has {tokens} tokens, but the model sees {context} at once and predicts one more; give \
@@ -67,6 +60,26 @@ pub enum TrainError {
         tokens: usize,
         /// The model's.
         context: usize,
+    },
+    /// A vocabulary in which nothing can be hidden.
+    #[error("the vocabulary of `training.start_from` has no [MASK]: it predicts no hidden tokens")]
+    NoMask,
+    /// There is nothing to pre-train on.
+    #[error("the training text has no sentences with tokens: check `data.text`")]
+    NoSentences,
+    /// The labels of the recipe, or of the data, are not those of the model to start from.
+    #[error(
+        "the model of `training.start_from` ({}) knows the labels {}, but `model.labels` has {}: leave the key out, or start \
+         from a model without a classifier",
+        model.display(), given.join(", "), asked.join(", ")
+    )]
+    OtherLabels {
+        /// Its folder.
+        model: PathBuf,
+        /// Its labels.
+        given: Vec<String>,
+        /// The recipe's.
+        asked: Vec<String>,
     },
     /// The model to start from is of another kind than the recipe's.
     #[error(
@@ -140,6 +153,9 @@ pub enum TrainError {
     /// A prepared corpus.
     #[error(transparent)]
     Prepared(#[from] PreparedError),
+    /// A file of labelled texts.
+    #[error(transparent)]
+    Labelled(#[from] LabelledError),
     /// The run's folder and its checkpoints.
     #[error(transparent)]
     Storage(#[from] StorageError),

@@ -52,15 +52,19 @@ pub fn train_together(
     observer: &mut dyn events::Observer,
 ) -> Result<events::Outcome> {
     use attentive_nn::models::{recurrent::Recurrent, transformer::Transformer};
-    use task::{language_model::LanguageModel, translation::Translation};
+    use task::{
+        classification::Classification, language_model::LanguageModel,
+        masked_language_model::MaskedLanguageModel, translation::Translation,
+    };
     match session.recipe.model.family() {
         Family::Transformer => {
             trainer::train::<Translation<Transformer>>(session, processes, observer)
         }
         Family::Recurrent => trainer::train::<Translation<Recurrent>>(session, processes, observer),
         Family::Gpt => trainer::train::<LanguageModel>(session, processes, observer),
-        Family::Bert => Err(TrainError::NoTask {
-            family: Family::Bert.name(),
-        }),
+        Family::Bert if recipe::classifies(session.recipe) => {
+            trainer::train::<Classification>(session, processes, observer)
+        }
+        Family::Bert => trainer::train::<MaskedLanguageModel>(session, processes, observer),
     }
 }

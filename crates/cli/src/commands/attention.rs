@@ -15,6 +15,8 @@ use attentive_model::{AnyModelDir, Family};
 use attentive_nn::models::{recurrent::Recurrent, transformer::Transformer};
 use attentive_pictures::color::Theme;
 use attentive_pictures::from_model::Target;
+#[cfg(feature = "training")]
+use attentive_pictures::pruned::Pruned;
 use attentive_pictures::record::{Kind, Record, Side};
 use attentive_pictures::selection::{Heads, Selection, Unit};
 use attentive_pictures::sheet::Heading;
@@ -26,6 +28,8 @@ use attentive_text::special::UNK;
 use clap::{Args, ValueEnum};
 
 use crate::arguments::{DeviceArg, positive};
+#[cfg(feature = "training")]
+use crate::commands::bert_input::LoadedBert;
 use crate::direction::DirectionArgs;
 use crate::exit::Ending;
 use crate::model::{Choice, only_for_the_cpu};
@@ -39,7 +43,7 @@ use crate::wording::plural;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct AttentionArgs {
-    /// The source sentence, or the text for a language model (GPT)
+    /// The source sentence, or the text for a language model (GPT, BERT; a tab separates the texts of a pair)
     sentence: String,
     /// A model directory, a training run (its best model), or a built-in model (de-en, en-de)
     /// [default: the built-in model for the language of the sentence]
@@ -68,6 +72,10 @@ pub struct AttentionArgs {
     /// Attention rollout over the layers (Abnar and Zuidema, 2020)
     #[arg(long, group = "heads")]
     rollout: bool,
+    /// Show which tokens leave in which layer, of a BERT with learned token pruning (terminal, svg or png)
+    #[cfg(feature = "training")]
+    #[arg(long, requires = "model", conflicts_with_all = ["heads", "kind", "layer", "target"])]
+    pruned: bool,
     /// Merge subwords into words
     #[arg(long)]
     words: bool,
@@ -89,6 +97,7 @@ Examples:
   attentive attention --model runs/multi30k \"Ein Hund rennt.\" --out one.png --kind cross --layer 3 --head 2
   attentive attention --model runs/multi30k \"Ein Hund rennt.\" --target \"A dog runs.\" --format json
   attentive attention --model runs/gpt-shakespeare \"ROMEO: What light\" --out heads.svg
+  attentive attention --model runs/bert-sst2 \"A film of rare beauty.\" --out heads.svg
 
 Rows are queries, columns are keys. In cross-attention the rows are the tokens that are written; in the
 decoder's self-attention they are the tokens that were read, `<s>` first. The sentence goes to the model
@@ -128,9 +137,13 @@ pub fn run(args: AttentionArgs, terminal: &Terminal) -> anyhow::Result<()> {
     if format == Format::Png {
         args.picture.refuse_binary_on_terminal()?;
     }
+    #[cfg(feature = "training")]
+    if args.pruned {
+        return args.draw_pruned(format, terminal);
+    }
     let mut selection = args.selection(format);
     let choice = args.choice(terminal)?;
-    let record = args.record(&choice)?;
+    let record = args.record(&choice, terminal)?;
     warn_unknown("the sentence", &record.source, terminal);
     if args.target.is_some() {
         warn_unknown("the translation", &record.written, terminal);
@@ -140,6 +153,10 @@ pub fn run(args: AttentionArgs, terminal: &Terminal) -> anyhow::Result<()> {
         target: record.target_text.clone(),
         model: choice.name(),
     };
+    let encoder_alone = record.decoder.is_empty() && record.cross.is_empty();
+    if encoder_alone && args.kind.is_none() {
+        selection.kinds = vec![Kind::Encoder];
+    }
     if record.decoder.is_empty() && selection.kinds.len() > 1 {
         terminal.note("the decoder is recurrent: there is no self-attention of its own");
     }
@@ -202,7 +219,7 @@ impl AttentionArgs {
     }
 
     /// Runs the model: the runtime's on the CPU, that of `attentive-nn` on other devices.
-    fn record(&self, choice: &Choice) -> anyhow::Result<Record> {
+    fn record(&self, choice: &Choice, terminal: &Terminal) -> anyhow::Result<Record> {
         let search = match self.beam {
             1 => SearchOptions::greedy(),
             size => SearchOptions::beam(size),
@@ -223,12 +240,19 @@ impl AttentionArgs {
         }
         let record = match (self.device.device.as_str(), choice) {
             #[cfg(feature = "training")]
-            (device, Choice::Directory(folder)) if is_language_model(folder) => {
+            (device, Choice::Directory(folder)) if family_of(folder) == Some(Family::Gpt) => {
                 let model = LoadedGpt::open(folder, device)?;
                 let context = model.network.context();
                 Record::of_text(&model.tokenizer, &self.sentence, context, |ids, top| {
                     model.network.inspect(ids, top)
                 })
+            }
+            #[cfg(feature = "training")]
+            (device, Choice::Directory(folder)) if family_of(folder) == Some(Family::Bert) => {
+                let model = LoadedBert::open(folder, device, terminal)?;
+                let framed = model.framed_line(&self.sentence, terminal);
+                let weights = model.network.inspect(&framed);
+                Record::of_encoder(&model.tokenizer, &self.sentence, &framed.tokens, weights)
             }
             ("cpu", _) => {
                 let dir = choice.open()?;
@@ -246,6 +270,49 @@ impl AttentionArgs {
             }
         };
         Ok(record?)
+    }
+
+    /// The picture of tokens that leave.
+    #[cfg(feature = "training")]
+    fn draw_pruned(&self, format: Format, terminal: &Terminal) -> anyhow::Result<()> {
+        let folder = self.model.as_deref().unwrap_or(Path::new(""));
+        let model = LoadedBert::open(folder, &self.device.device, terminal)?;
+        if model.network.pruning.is_none() {
+            anyhow::bail!(
+                "no tokens leave in this model: it was trained without `model.pruning` = \"learned_thresholds\""
+            );
+        }
+        let framed = model.framed_line(&self.sentence, terminal);
+        let texts = std::slice::from_ref(&framed);
+        let layers = model.network.encode(texts).layers.into_iter();
+        let classes = model.network.classify(texts).unwrap_or_default();
+        let best = classes.iter().flatten().zip(&model.labels);
+        let best = best.max_by(|(a, _), (b, _)| a.total_cmp(b));
+        let caption = best.map_or(String::new(), |(probability, label)| {
+            format!(
+                "{}: {label} ({:.1}%)",
+                folder.display(),
+                100.0 * probability
+            )
+        });
+        let tokens = framed.tokens.iter().map(|id| model.tokenizer.label(*id));
+        let pruned = Pruned {
+            tokens: tokens.collect(),
+            layers: layers
+                .filter_map(|texts| texts.into_iter().next())
+                .collect(),
+            caption,
+        };
+        let theme = self.picture.theme(Theme::Light);
+        match format {
+            Format::Terminal => self.picture.write_text(&pruned.print()),
+            Format::Svg => self.picture.write_text(&pruned.draw(theme)),
+            Format::Png => self.picture.write_png(&pruned.draw(theme), terminal),
+            Format::Html | Format::Json => {
+                let problem = "--pruned is drawn as terminal, svg or png";
+                Err(Ending::Usage(problem.to_owned()).into())
+            }
+        }
     }
 
     fn selection(&self, format: Format) -> Selection {
@@ -281,10 +348,11 @@ impl AttentionArgs {
     }
 }
 
-/// Whether a directory holds a language model; whatever else is wrong with it is told by whoever opens it.
+/// The family of a directory's model; whatever else is wrong with it is told by whoever opens it.
 #[cfg(feature = "training")]
-fn is_language_model(folder: &Path) -> bool {
-    AnyModelDir::open(folder).is_ok_and(|model| model.config.family() == Family::Gpt)
+fn family_of(folder: &Path) -> Option<Family> {
+    let model = AnyModelDir::open(folder).ok()?;
+    Some(model.config.family())
 }
 
 /// Layers and heads that are not there are wrong usage.

@@ -3,13 +3,10 @@
 use std::io::Write;
 
 use anyhow::bail;
-use attentive_nn::models::bert::text::{Framed, Texts};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::bert_input::BertInput;
-use crate::arguments::positive;
-use crate::output::Output;
+use super::bert_input::{BatchedInput, Tabs};
 use crate::terminal::Terminal;
 
 /// Arguments of `classify`.
@@ -17,13 +14,7 @@ use crate::terminal::Terminal;
 #[command(after_help = EXAMPLES)]
 pub struct ClassifyArgs {
     #[command(flatten)]
-    input: BertInput,
-    /// Texts computed together
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = positive())]
-    batch_size: usize,
-    /// One JSON object a line, with the probability of every class
-    #[arg(long)]
-    json: bool,
+    input: BatchedInput,
 }
 
 const EXAMPLES: &str = "\
@@ -35,35 +26,28 @@ A line with a tab is a pair of texts.";
 
 /// Classifies.
 pub fn run(args: ClassifyArgs, terminal: &Terminal) -> anyhow::Result<()> {
-    let model = args.input.open(terminal)?;
-    let mut output = Output::stdout();
-    for texts in args.input.texts(terminal)?.chunks(args.batch_size) {
-        let framed: Vec<Framed> = texts
-            .iter()
-            .map(|text| match text.split_once('\t') {
-                Some((first, second)) => model.framed(first, Some(second), terminal),
-                None => model.framed(text, None, terminal),
-            })
-            .collect();
-        let Some(classes) = model.network.classify(&Texts::collect(&framed)) else {
-            bail!("this model has no classifier, as a BertForSequenceClassification has one");
-        };
-        for (text, probabilities) in texts.iter().zip(classes) {
-            let named = model.labels.iter().zip(&probabilities);
-            let best = named.clone().max_by(|(_, a), (_, b)| a.total_cmp(b));
-            let Some((label, probability)) = best else {
-                continue;
+    let json = args.input.json;
+    args.input
+        .run(Tabs::Pairs, terminal, |model, texts, framed, output| {
+            let Some(classes) = model.network.classify(framed) else {
+                bail!("this model has no classifier, as a BertForSequenceClassification has one");
             };
-            if args.json {
-                let all: Map<String, Value> = named
-                    .map(|(label, probability)| (label.clone(), json!(probability)))
-                    .collect();
-                let record = json!({"text": text, "label": label, "probabilities": all});
-                writeln!(output, "{record}")?;
-            } else {
-                writeln!(output, "{label}\t{probability:.4}")?;
+            for (text, probabilities) in texts.iter().zip(classes) {
+                let named = model.labels.iter().zip(&probabilities);
+                let best = named.clone().max_by(|(_, a), (_, b)| a.total_cmp(b));
+                let Some((label, probability)) = best else {
+                    continue;
+                };
+                if json {
+                    let all: Map<String, Value> = named
+                        .map(|(label, probability)| (label.clone(), json!(probability)))
+                        .collect();
+                    let record = json!({"text": text, "label": label, "probabilities": all});
+                    writeln!(output, "{record}")?;
+                } else {
+                    writeln!(output, "{label}\t{probability:.4}")?;
+                }
             }
-        }
-    }
-    output.finish()
+            Ok(())
+        })
 }

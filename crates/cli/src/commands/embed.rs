@@ -2,13 +2,10 @@
 
 use std::io::Write;
 
-use attentive_nn::models::bert::text::{Framed, Texts};
 use clap::Args;
 use serde_json::json;
 
-use super::bert_input::{BertInput, LoadedBert};
-use crate::arguments::positive;
-use crate::output::Output;
+use super::bert_input::{BatchedInput, Tabs};
 use crate::terminal::Terminal;
 
 /// Arguments of `embed`.
@@ -16,13 +13,7 @@ use crate::terminal::Terminal;
 #[command(after_help = EXAMPLES)]
 pub struct EmbedArgs {
     #[command(flatten)]
-    input: BertInput,
-    /// Texts computed together
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = positive())]
-    batch_size: usize,
-    /// One JSON object a line, with the text
-    #[arg(long)]
-    json: bool,
+    input: BatchedInput,
 }
 
 const EXAMPLES: &str = "\
@@ -35,27 +26,18 @@ angle between them.";
 
 /// Embeds.
 pub fn run(args: EmbedArgs, terminal: &Terminal) -> anyhow::Result<()> {
-    let model = args.input.open(terminal)?;
-    let texts = args.input.texts(terminal)?;
-    let mut output = Output::stdout();
-    for texts in texts.chunks(args.batch_size) {
-        let vectors = embed(&model, texts, terminal);
-        for (text, vector) in texts.iter().zip(vectors) {
-            if args.json {
-                writeln!(output, "{}", json!({"text": text, "vector": vector}))?;
-            } else {
-                let numbers: Vec<String> = vector.iter().map(f32::to_string).collect();
-                writeln!(output, "{}", numbers.join("\t"))?;
+    let json = args.input.json;
+    args.input
+        .run(Tabs::Text, terminal, |model, texts, framed, output| {
+            let vectors = model.network.embed(framed);
+            for (text, vector) in texts.iter().zip(vectors) {
+                if json {
+                    writeln!(output, "{}", json!({"text": text, "vector": vector}))?;
+                } else {
+                    let numbers: Vec<String> = vector.iter().map(f32::to_string).collect();
+                    writeln!(output, "{}", numbers.join("\t"))?;
+                }
             }
-        }
-    }
-    output.finish()
-}
-
-fn embed(model: &LoadedBert, texts: &[String], terminal: &Terminal) -> Vec<Vec<f32>> {
-    let framed: Vec<Framed> = texts
-        .iter()
-        .map(|text| model.framed(text, None, terminal))
-        .collect();
-    model.network.embed(&Texts::collect(&framed))
+            Ok(())
+        })
 }

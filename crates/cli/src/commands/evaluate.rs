@@ -23,6 +23,8 @@ use attentive_train::task::language_model::cross_entropy_per_token;
 use clap::Args;
 use serde_json::json;
 
+use super::bert_input::LoadedBert;
+use super::evaluate_bert::{self, ColumnArgs};
 use crate::arguments::DeviceArg;
 use crate::decoding::notices::Notices;
 use crate::decoding::{DecodingArgs, LinesArgs};
@@ -41,14 +43,19 @@ pub struct EvaluateArgs {
     #[arg(long, short, value_name = "MODEL")]
     model: PathBuf,
     /// The source side of the test set, plain or gzip'd
-    #[arg(long, value_name = "FILE", required_unless_present = "text")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["text", "examples"])]
     src: Option<PathBuf>,
     /// The reference translations
-    #[arg(long = "ref", value_name = "FILE", required_unless_present = "text")]
+    #[arg(long = "ref", value_name = "FILE", required_unless_present_any = ["text", "examples"])]
     reference: Option<PathBuf>,
-    /// Running text to measure a language model (GPT) on
+    /// Running text to measure a language model (GPT, or a pre-trained BERT) on
     #[arg(long, value_name = "FILE", conflicts_with_all = ["src", "reference", "output"])]
     text: Option<PathBuf>,
+    /// Labelled texts to measure a classifier (BERT) on: tab-separated, the first line names the columns
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["src", "reference", "output", "text"])]
+    examples: Option<PathBuf>,
+    #[command(flatten)]
+    columns: ColumnArgs,
     /// Keep the model's translations in a file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -68,20 +75,41 @@ Examples:
   attentive evaluate --model runs/multi30k --src test.de --ref test.en -o test.hyp
   attentive evaluate --model de-en --src test.de --ref test.en --whole-lines
   attentive evaluate --model runs/gpt-shakespeare --text test.txt
+  attentive evaluate --model runs/bert-sst2 --examples dev.tsv
 
 Loss is the training objective per target token, with the label smoothing of the model's recipe (0.1
 without one); perplexity is exp of the cross-entropy;
 both need f32 weights, which built-in and quantized models do not have. Of a language model they are
-those of --text, each token seen after at most a context of others. BLEU is sacreBLEU's, with its signature.";
+those of --text, each token seen after at most a context of others. BLEU is sacreBLEU's, with its signature.
+Of a classifier, F1 is that of the second class, or with more than two the mean over the classes.";
 
 /// Measures.
 pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
+    if let Some(file) = &args.examples {
+        let model = LoadedBert::open(&args.model, &args.device.device, terminal)?;
+        return evaluate_bert::classes(&model, file, &args.columns, args.json, terminal);
+    }
     if let Some(text) = &args.text {
+        if model::of_any(&args.model, terminal)?
+            .open_any()?
+            .config
+            .family()
+            == Family::Bert
+        {
+            let model = LoadedBert::open(&args.model, &args.device.device, terminal)?;
+            return evaluate_bert::masked(&model, text, args.json);
+        }
         return language_model(&args, text);
     }
     let choice = Choice::of(&args.model)?;
-    if choice.open_any()?.config.family() == Family::Gpt {
-        let problem = "a language model is measured on running text: give it with --text FILE";
+    let problem = match choice.open_any()?.config.family() {
+        Family::Gpt => "a language model is measured on running text: give it with --text FILE",
+        Family::Bert => {
+            "a BERT is measured on labelled texts, --examples FILE, or on running text, --text FILE"
+        }
+        _ => "",
+    };
+    if !problem.is_empty() {
         return Err(Ending::Usage(problem.to_owned()).into());
     }
     let (Some(src), Some(reference)) = (&args.src, &args.reference) else {

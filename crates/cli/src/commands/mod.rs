@@ -14,6 +14,8 @@ mod doctor;
 mod embed;
 #[cfg(feature = "training")]
 mod evaluate;
+#[cfg(feature = "training")]
+mod evaluate_bert;
 mod export;
 #[cfg(feature = "training")]
 mod fill;
@@ -82,7 +84,7 @@ pub enum Command {
     Classify(classify::ClassifyArgs),
     /// Make a vector of each text with a BERT
     Embed(embed::EmbedArgs),
-    /// Measure a model on a test set: loss, perplexity, BLEU
+    /// Measure a model on a test set: loss, perplexity, BLEU, accuracy
     #[cfg(feature = "training")]
     Evaluate(evaluate::EvaluateArgs),
     /// Score translations as sacreBLEU does: BLEU, chrF, TER, and whether differences are chance

@@ -47,7 +47,7 @@ struct TrainArgs {
     /// Text files, plain or gzip'd; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// unigram, bpe (subwords), word, characters, or tabs (tokens already separated by tabs)
+    /// unigram, bpe (subwords), wordpiece (BERT), word, characters, or tabs (tokens already separated by tabs)
     #[arg(long, value_name = "KIND", default_value_t = TokenizerOptions::default().kind)]
     kind: TokenizerKind,
     /// Vocabulary size, special tokens included; 0 with word, characters and tabs for no limit

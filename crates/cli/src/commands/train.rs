@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use attentive_model::config::Family;
 use attentive_train::events::{Event, Observer, Outcome};
-use attentive_train::recipe::{Place, RecipeError};
+use attentive_train::recipe::{BestBy, Place, RecipeError};
 use attentive_train::tensorboard::TensorBoard;
 use attentive_train::{Recipe, Session};
 use clap::Args;
@@ -92,7 +92,10 @@ pub fn run(args: TrainArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let (what, command) = match recipe.model.family() {
         Family::Transformer | Family::Recurrent => ("translate", "translate"),
         Family::Gpt => ("continue text", "generate"),
-        Family::Bert => ("embed text", "embed"),
+        Family::Bert if recipe.validation.best_by == BestBy::Loss => {
+            ("fill in hidden words", "fill")
+        }
+        Family::Bert => ("classify texts", "classify"),
     };
     terminal.note(format_args!(
         "{what} with it:\n  attentive {command} --model {}",

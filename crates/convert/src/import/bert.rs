@@ -6,7 +6,9 @@
 use std::fs;
 use std::path::Path;
 
-use attentive_model::config::{Activation, BertConfig, BertHead, ModelConfig as _, Pooler};
+use attentive_model::config::{
+    Activation, BertConfig, BertHead, ModelConfig as _, Pooler, TokenPruning,
+};
 use attentive_model::tensors::{Role, TensorSpec};
 use attentive_model::{ModelDir, ModelError, Tokenizers, durable};
 use attentive_text::Tokenizer;
@@ -131,6 +133,7 @@ fn architecture(
             Pooler::Absent
         },
         head,
+        pruning: TokenPruning::None,
         labels: if classifies {
             labels(config, tensors)?
         } else {

@@ -3,10 +3,9 @@
 //!
 //! `attentive_nn::models::bert` computes it; `attentive-convert` makes one of a Hugging Face directory.
 
-use attentive_text::special::SPECIALS;
 use serde::{Deserialize, Serialize};
 
-use super::{Activation, AnyConfig, Family, LARGEST_SIZE, ModelConfig, Preset};
+use super::{Activation, AnyConfig, Family, ModelConfig, Preset, Problems, is_default};
 use crate::tensors::{Role, Schema, TensorSpec};
 
 /// The architecture of one BERT. All keys must be there when a file is read.
@@ -39,6 +38,21 @@ pub struct BertConfig {
     pub head: BertHead,
     /// The names of the classes; none unless the head is a classifier.
     pub labels: Vec<String>,
+    /// Whether tokens that receive little attention leave on the way up.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pruning: TokenPruning,
+}
+
+/// Whether tokens that receive little attention leave on the way up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenPruning {
+    /// All stay.
+    #[default]
+    None,
+    /// Those leave whose mean received attention is below the threshold of a layer ("Learned Token Pruning for
+    /// Transformers", Kim et al. 2022).
+    LearnedThresholds,
 }
 
 /// Whether the vector of the first token goes through a layer of its own.
@@ -110,6 +124,14 @@ impl ModelConfig for BertConfig {
             pooler: Pooler::Tanh,
             head: BertHead::Pretraining,
             labels: Vec::new(),
+            pruning: TokenPruning::None,
+        }
+    }
+
+    fn with_every_key(self) -> Self {
+        Self {
+            pruning: TokenPruning::LearnedThresholds,
+            ..self
         }
     }
 
@@ -126,12 +148,7 @@ impl ModelConfig for BertConfig {
     }
 
     fn check(&self) -> Result<(), Vec<String>> {
-        let mut problems = Vec::new();
-        let mut require = |holds: bool, problem: String| {
-            if !holds {
-                problems.push(problem);
-            }
-        };
+        let mut problems = Problems::default();
         let Self {
             vocab,
             d_model,
@@ -141,13 +158,7 @@ impl ModelConfig for BertConfig {
             head,
             ..
         } = *self;
-        let specials = SPECIALS.len();
-        require(
-            vocab > specials && vocab <= LARGEST_SIZE,
-            format!(
-                "`model.vocab` ({vocab}) must be more than the {specials} special tokens, and at most {LARGEST_SIZE}"
-            ),
-        );
+        problems.vocabulary("vocab", vocab);
         for (key, size) in [
             ("d_model", d_model),
             ("d_ff", self.d_ff),
@@ -156,31 +167,26 @@ impl ModelConfig for BertConfig {
             ("max_positions", self.max_positions),
             ("segments", self.segments),
         ] {
-            require(size > 0, format!("`model.{key}` (0) must be at least 1"));
-            require(
-                size <= LARGEST_SIZE,
-                format!("`model.{key}` ({size}) must be at most {LARGEST_SIZE}"),
-            );
+            problems.size(key, size);
         }
-        require(
+        problems.require(
             heads == 0 || d_model.is_multiple_of(heads),
             format!("`model.d_model` ({d_model}) must be divisible by `model.heads` ({heads})"),
         );
-        require(
-            (0.0..1.0).contains(&dropout),
-            format!("`model.dropout` ({dropout}) must be at least 0 and less than 1"),
-        );
-        require(
-            norm_epsilon > 0.0 && norm_epsilon.is_finite(),
-            format!("`model.norm_epsilon` ({norm_epsilon}) must be a small positive number"),
-        );
-        require(
+        problems.dropout(dropout);
+        problems.norm_epsilon(norm_epsilon);
+        problems.require(
             !head.needs_pooler() || self.pooler == Pooler::Tanh,
             "`model.head` reads the pooler's output: set `model.pooler` = \"tanh\"".to_string(),
         );
+        problems.require(
+            self.pruning == TokenPruning::None || head == BertHead::Classification,
+            "`model.pruning` needs `model.head` = \"classification\": other heads read every token"
+                .to_string(),
+        );
         let classes = self.labels.len();
         let classifies = head == BertHead::Classification;
-        require(
+        problems.require(
             if classifies {
                 classes > 1
             } else {
@@ -190,11 +196,7 @@ impl ModelConfig for BertConfig {
                 "`model.labels` has {classes} names; a classifier has at least two, other heads none"
             ),
         );
-        if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(problems)
-        }
+        problems.found()
     }
 
     /// Every linear layer has a bias. Hidden tokens are predicted with the token vectors and a bias of their own.
@@ -229,6 +231,9 @@ impl ModelConfig for BertConfig {
         }
         if self.head == BertHead::Classification {
             schema.linear("classifier", d, self.labels.len());
+        }
+        if self.pruning == TokenPruning::LearnedThresholds {
+            schema.add("pruning.thresholds", &[self.layers], Role::Bias);
         }
         schema.into_tensors()
     }

@@ -3,10 +3,9 @@
 //! As in GPT-2 the norms stand before the sub-layers and once more at the end, and the output projection is the
 //! token embedding. `attentive_nn::models::gpt` computes it; `recipes/gpt-shakespeare.toml` trains one.
 
-use attentive_text::special::SPECIALS;
 use serde::{Deserialize, Serialize};
 
-use super::{Activation, AnyConfig, Family, LARGEST_SIZE, ModelConfig, PositionKind, Preset};
+use super::{Activation, AnyConfig, Family, ModelConfig, PositionKind, Preset, Problems};
 use crate::tensors::{Role, Schema, TensorSpec};
 
 /// The architecture of one GPT. All keys must be there when a file is read.
@@ -100,12 +99,7 @@ impl ModelConfig for GptConfig {
     }
 
     fn check(&self) -> Result<(), Vec<String>> {
-        let mut problems = Vec::new();
-        let mut require = |holds: bool, problem: String| {
-            if !holds {
-                problems.push(problem);
-            }
-        };
+        let mut problems = Problems::default();
         let Self {
             vocab,
             d_model,
@@ -115,15 +109,7 @@ impl ModelConfig for GptConfig {
             norm_epsilon,
             ..
         } = *self;
-        let specials = SPECIALS.len();
-        require(
-            vocab > specials,
-            format!("`model.vocab` ({vocab}) must be more than the {specials} special tokens"),
-        );
-        require(
-            vocab <= LARGEST_SIZE,
-            format!("`model.vocab` ({vocab}) must be at most {LARGEST_SIZE}"),
-        );
+        problems.vocabulary("vocab", vocab);
         for (key, size) in [
             ("d_model", d_model),
             ("d_ff", self.d_ff),
@@ -132,17 +118,13 @@ impl ModelConfig for GptConfig {
             ("layers", self.layers),
             ("context", self.context),
         ] {
-            require(size > 0, format!("`model.{key}` (0) must be at least 1"));
-            require(
-                size <= LARGEST_SIZE,
-                format!("`model.{key}` ({size}) must be at most {LARGEST_SIZE}"),
-            );
+            problems.size(key, size);
         }
-        require(
+        problems.require(
             heads == 0 || d_model.is_multiple_of(heads),
             format!("`model.d_model` ({d_model}) must be divisible by `model.heads` ({heads})"),
         );
-        require(
+        problems.require(
             kv_heads == 0 || heads.is_multiple_of(kv_heads),
             format!("`model.heads` ({heads}) must be divisible by `model.kv_heads` ({kv_heads})"),
         );
@@ -151,26 +133,16 @@ impl ModelConfig for GptConfig {
             PositionKind::TimingSignal => 4,
             PositionKind::Sinusoidal | PositionKind::SinusoidalHalves => 2,
         };
-        require(
+        problems.require(
             smallest == 1 || (d_model >= smallest && d_model.is_multiple_of(2)),
             format!(
                 "`model.d_model` ({d_model}) must be even and at least {smallest} for sinusoidal positions \
                  (`model.positions`)"
             ),
         );
-        require(
-            (0.0..1.0).contains(&dropout),
-            format!("`model.dropout` ({dropout}) must be at least 0 and less than 1"),
-        );
-        require(
-            norm_epsilon > 0.0 && norm_epsilon.is_finite(),
-            format!("`model.norm_epsilon` ({norm_epsilon}) must be a small positive number"),
-        );
-        if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(problems)
-        }
+        problems.dropout(dropout);
+        problems.norm_epsilon(norm_epsilon);
+        problems.found()
     }
 
     /// Every linear layer has a bias; the output projection is the token embedding and has none.

@@ -16,11 +16,12 @@ mod transformer;
 use std::fs;
 use std::path::Path;
 
+use attentive_text::special::SPECIALS;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use bert::{BertConfig, BertHead, Pooler};
+pub use bert::{BertConfig, BertHead, Pooler, TokenPruning};
 pub use family::{AnyConfig, Family};
 pub use gpt::GptConfig;
 pub use preset::Preset;
@@ -184,6 +185,61 @@ const FORMAT: u64 = 1;
 
 /// Larger sizes are typing errors, and would overflow the arithmetic on shapes.
 const LARGEST_SIZE: usize = 1 << 24;
+
+/// Keys whose default is what every file without them means are not written.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Every problem of a configuration, each a sentence that names the keys and their values.
+#[derive(Default)]
+struct Problems(Vec<String>);
+
+impl Problems {
+    fn require(&mut self, holds: bool, problem: String) {
+        if !holds {
+            self.0.push(problem);
+        }
+    }
+
+    /// Of a key that counts something there must be one of.
+    fn size(&mut self, key: &str, size: usize) {
+        let problem = format!("`model.{key}` (0) must be at least 1");
+        self.require(size > 0, problem);
+        self.at_most_largest(key, size);
+    }
+
+    fn vocabulary(&mut self, key: &str, size: usize) {
+        let specials = SPECIALS.len();
+        let problem =
+            format!("`model.{key}` ({size}) must be more than the {specials} special tokens");
+        self.require(size > specials, problem);
+        self.at_most_largest(key, size);
+    }
+
+    fn at_most_largest(&mut self, key: &str, size: usize) {
+        let problem = format!("`model.{key}` ({size}) must be at most {LARGEST_SIZE}");
+        self.require(size <= LARGEST_SIZE, problem);
+    }
+
+    fn dropout(&mut self, dropout: f64) {
+        let problem = format!("`model.dropout` ({dropout}) must be at least 0 and less than 1");
+        self.require((0.0..1.0).contains(&dropout), problem);
+    }
+
+    fn norm_epsilon(&mut self, epsilon: f64) {
+        let problem = format!("`model.norm_epsilon` ({epsilon}) must be a small positive number");
+        self.require(epsilon > 0.0 && epsilon.is_finite(), problem);
+    }
+
+    fn found(self) -> std::result::Result<(), Vec<String>> {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(self.0)
+        }
+    }
+}
 
 /// Reads `config.json` and checks it.
 pub fn read<C: ModelConfig>(path: &Path) -> Result<C> {

@@ -6,10 +6,9 @@
 //! Translate", Bahdanau et al. 2015). `attentive_nn::models::recurrent` computes it; `recipes/multi30k-gru.toml` and
 //! `recipes/multi30k-bahdanau.toml` train one of each.
 
-use attentive_text::special::SPECIALS;
 use serde::{Deserialize, Serialize};
 
-use super::{AnyConfig, Family, LARGEST_SIZE, ModelConfig, Preset, Tying};
+use super::{AnyConfig, Family, ModelConfig, Preset, Problems, Tying};
 use crate::tensors::{Role, Schema, TensorSpec};
 
 /// The architecture of one recurrent encoder-decoder. All keys must be there when a file is read.
@@ -93,40 +92,19 @@ impl ModelConfig for RecurrentConfig {
     }
 
     fn check(&self) -> Result<(), Vec<String>> {
-        let mut problems = Vec::new();
-        let mut require = |holds: bool, problem: String| {
-            if !holds {
-                problems.push(problem);
-            }
-        };
-        let specials = SPECIALS.len();
-        for (key, vocab) in [("src_vocab", self.src_vocab), ("tgt_vocab", self.tgt_vocab)] {
-            require(
-                vocab > specials,
-                format!("`model.{key}` ({vocab}) must be more than the {specials} special tokens"),
-            );
-            require(
-                vocab <= LARGEST_SIZE,
-                format!("`model.{key}` ({vocab}) must be at most {LARGEST_SIZE}"),
-            );
-        }
+        let mut problems = Problems::default();
+        problems.vocabulary("src_vocab", self.src_vocab);
+        problems.vocabulary("tgt_vocab", self.tgt_vocab);
         for (key, size) in [
             ("d_embedding", self.d_embedding),
             ("d_hidden", self.d_hidden),
             ("d_attention", self.d_attention),
         ] {
-            require(size > 0, format!("`model.{key}` (0) must be at least 1"));
-            require(
-                size <= LARGEST_SIZE,
-                format!("`model.{key}` ({size}) must be at most {LARGEST_SIZE}"),
-            );
+            problems.size(key, size);
         }
         let dropout = self.dropout;
-        require(
-            (0.0..1.0).contains(&dropout),
-            format!("`model.dropout` ({dropout}) must be at least 0 and less than 1"),
-        );
-        require(
+        problems.dropout(dropout);
+        problems.require(
             self.tying != Tying::All || self.src_vocab == self.tgt_vocab,
             format!(
                 "`model.tying` (\"all\") needs one shared vocabulary, but `model.src_vocab` ({}) \
@@ -134,11 +112,7 @@ impl ModelConfig for RecurrentConfig {
                 self.src_vocab, self.tgt_vocab
             ),
         );
-        if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(problems)
-        }
+        problems.found()
     }
 
     fn tensors(&self) -> Vec<TensorSpec> {

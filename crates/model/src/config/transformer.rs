@@ -3,12 +3,11 @@
 //! A recipe's `[model]` (`attentive-train`) starts from a [`Preset`](super::Preset); `attentive-nn` and the
 //! CPU runtime build the model from the [`TransformerConfig`] that results, and `config.json` keeps it.
 
-use attentive_text::special::SPECIALS;
 use serde::{Deserialize, Serialize};
 
 use super::{
     Activation, AnyConfig, Autoregression, EmbeddingNorm, Family, FinalNorm, LARGEST_SIZE,
-    ModelConfig, NormPlacement, PositionKind, Preset, Tying,
+    ModelConfig, NormPlacement, PositionKind, Preset, Problems, Tying, is_default,
 };
 use crate::tensors::{Role, Schema, TensorSpec, parameter_count};
 
@@ -163,30 +162,12 @@ impl ModelConfig for TransformerConfig {
     }
 
     fn check(&self) -> Result<(), Vec<String>> {
-        let mut problems = Vec::new();
-        let mut require = |holds: bool, problem: String| {
-            if !holds {
-                problems.push(problem);
-            }
-        };
+        let mut problems = Problems::default();
 
-        let specials = SPECIALS.len();
-        for (key, vocab) in [("src_vocab", self.src_vocab), ("tgt_vocab", self.tgt_vocab)] {
-            require(
-                vocab > specials,
-                format!("`model.{key}` ({vocab}) must be more than the {specials} special tokens"),
-            );
-            require(
-                vocab <= LARGEST_SIZE,
-                format!("`model.{key}` ({vocab}) must be at most {LARGEST_SIZE}"),
-            );
-        }
+        problems.vocabulary("src_vocab", self.src_vocab);
+        problems.vocabulary("tgt_vocab", self.tgt_vocab);
         for (key, size) in self.sizes() {
-            require(size > 0, format!("`model.{key}` (0) must be at least 1"));
-            require(
-                size <= LARGEST_SIZE,
-                format!("`model.{key}` ({size}) must be at most {LARGEST_SIZE}"),
-            );
+            problems.size(key, size);
         }
 
         let Self {
@@ -197,52 +178,46 @@ impl ModelConfig for TransformerConfig {
             norm_epsilon,
             ..
         } = *self;
-        require(
+        problems.require(
             heads == 0 || d_model.is_multiple_of(heads),
             format!("`model.d_model` ({d_model}) must be divisible by `model.heads` ({heads})"),
         );
-        require(
+        problems.require(
             kv_heads == 0 || heads.is_multiple_of(kv_heads),
             format!("`model.heads` ({heads}) must be divisible by `model.kv_heads` ({kv_heads})"),
         );
         let limited = self.positions == PositionKind::Learned;
-        require(
+        problems.require(
             limited || d_model.is_multiple_of(2),
             format!(
                 "`model.d_model` ({d_model}) must be even for sinusoidal positions (`model.positions`)"
             ),
         );
-        require(
+        problems.require(
             self.positions != PositionKind::TimingSignal || d_model != 2,
             "`model.d_model` (2) must be at least 4 for `model.positions` (\"timing_signal\")"
                 .into(),
         );
         let offset = self.position_offset;
-        require(
+        problems.require(
             !limited || offset == 0,
             format!(
                 "`model.position_offset` ({offset}) is for sinusoids; learned positions (`model.positions`) \
                  start with their first row"
             ),
         );
-        require(
+        problems.require(
             offset <= LARGEST_SIZE,
             format!("`model.position_offset` ({offset}) must be at most {LARGEST_SIZE}"),
         );
-        require(
-            (0.0..1.0).contains(&dropout),
-            format!("`model.dropout` ({dropout}) must be at least 0 and less than 1"),
-        );
-        require(
-            norm_epsilon > 0.0 && norm_epsilon.is_finite(),
-            format!("`model.norm_epsilon` ({norm_epsilon}) must be a small positive number"),
-        );
+        problems.dropout(dropout);
+        problems.norm_epsilon(norm_epsilon);
         let scale = self.embedding_factor();
-        require(
+        problems.require(
             scale.is_finite() && (scale > 0.0 || self.embedding_scale.is_none()),
             format!("`model.embedding_scale` ({scale}) must be a positive number"),
         );
-        require(
+        problems.require(
             self.tying != Tying::All || self.src_vocab == self.tgt_vocab,
             format!(
                 "`model.tying` (\"all\") needs one shared vocabulary, but `model.src_vocab` ({}) \
@@ -251,11 +226,7 @@ impl ModelConfig for TransformerConfig {
             ),
         );
 
-        if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(problems)
-        }
+        problems.found()
     }
 
     /// Every linear layer has a bias, the output projection too (even when its matrix is tied), and
@@ -308,11 +279,6 @@ impl ModelConfig for TransformerConfig {
         }
         schema.into_tensors()
     }
-}
-
-/// Keys whose default is what every file without them means are not written.
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 #[cfg(test)]

@@ -12,7 +12,13 @@ use super::{
     cache::{KeyValues, SelfCache},
     dot_product::{Attended, Heads, scaled_dot_product},
 };
-use crate::{init::Init, layers::linear::Linear, mask::Mask, ops::Precision, pass::Pass};
+use crate::{
+    init::Init,
+    layers::linear::Linear,
+    mask::Mask,
+    ops::{Precision, packed_attention},
+    pass::Pass,
+};
 
 /// The sizes of one multi-head layer.
 #[derive(Debug, Clone, Copy)]
@@ -85,6 +91,21 @@ impl MultiHeadAttention {
             None => new,
         };
         self.attend(x, all, mask, pass)
+    }
+
+    /// Self-attention of texts that lie one behind the other, `[1, tokens, d_model]`, of these lengths; on the CPU, without
+    /// a backward pass. Also returns the mean attention that each token received.
+    pub fn forward_packed(
+        &self,
+        x: Tensor<3>,
+        lengths: &[usize],
+        precision: Precision,
+    ) -> (Tensor<3>, Vec<f32>) {
+        assert_eq!(self.heads.query, self.heads.key_value, "as BERT's");
+        let query = self.query.forward(x.clone(), precision);
+        let KeyValues { key, value } = self.project(x, precision);
+        let (values, received) = packed_attention([query, key, value], lengths, self.heads.query);
+        (self.output.forward(values, precision), received)
     }
 
     // ANCHOR: attend

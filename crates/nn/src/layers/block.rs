@@ -119,16 +119,25 @@ impl Block {
         let norm = &self.self_attention_norm;
         let input = self.residual.input(&x, norm);
         let attended = self.self_attention.forward(input, mask, cache, pass);
-        let x = self.residual.add(x, attended.hidden, norm, pass);
-
-        let norm = &self.feed_forward_norm;
-        let y = self
-            .feed_forward
-            .forward(self.residual.input(&x, norm), pass);
+        let x = self.add_attended(x, attended.hidden, pass);
         MultiHeadOutput {
-            hidden: self.residual.add(x, y, norm, pass),
+            hidden: self.feed(x, pass),
             weights: attended.weights,
         }
+    }
+
+    /// The first residual connection: what the block read, and what its attention made of it. `[batch, len, d_model]`
+    pub fn add_attended(&self, x: Tensor<3>, attended: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
+        self.residual
+            .add(x, attended, &self.self_attention_norm, pass)
+    }
+
+    /// The second half of the block: the feed-forward network and its residual connection.
+    pub fn feed(&self, x: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
+        let norm = &self.feed_forward_norm;
+        let input = self.residual.input(&x, norm);
+        let y = self.feed_forward.forward(input, pass);
+        self.residual.add(x, y, norm, pass)
     }
 }
 

@@ -3,7 +3,7 @@
 //! Several families behind one type. Word tokenizers (`words`) know a list of words and give `<unk>`
 //! for all others, `characters` a list of characters; subword tokenizers (`subword`) know every byte and so give back every string
 //! exactly; the others come from other programs: [`SentencePiece`] files, with a vocabulary of
-//! their own or another one beside them, the codes of subword-nmt (`subword_nmt`), the `wordpiece` of BERT.
+//! their own or another one beside them, the codes of subword-nmt (`subword_nmt`), the `wordpiece` of BERT, which `wordpiece_training` learns, too.
 //! [`vocabulary_file`] reads the vocabularies of other programs, `imported` is our file of such tokenizers.
 //! Models, search and training only see [`Tokenizer`]; `<s>` and `</s>` are theirs to add.
 
@@ -20,6 +20,7 @@ mod vocabulary;
 pub mod vocabulary_file;
 mod word_ids;
 mod wordpiece;
+mod wordpiece_training;
 mod words;
 
 use std::borrow::Cow;
@@ -74,10 +75,11 @@ impl Tokenizer {
             TokenizerKind::Characters => {
                 Inner::Characters(Arc::new(Characters::train(options, texts)?))
             }
-            TokenizerKind::SentencePiece
-            | TokenizerKind::SubwordNmt
-            | TokenizerKind::WordPiece
-            | TokenizerKind::Spaces => {
+            TokenizerKind::WordPiece => {
+                let tokens = wordpiece_training::learn(options, texts)?;
+                return Self::wordpiece_of_vocabulary(&tokens, options.lowercase);
+            }
+            TokenizerKind::SentencePiece | TokenizerKind::SubwordNmt | TokenizerKind::Spaces => {
                 return Err(TextError::NotTrained { kind: options.kind });
             }
         }))
@@ -107,6 +109,14 @@ impl Tokenizer {
     /// our ids, in which `[CLS] [SEP] [PAD] [UNK]` are the special tokens. [`MASK`] in a text is that token.
     pub fn wordpiece(json: &str, vocabulary: Vec<String>) -> Result<Self> {
         imported(WordPiece::new(json, vocabulary), Inner::WordPiece)
+    }
+
+    /// The tokenizer of a BERT vocabulary as a `vocab.txt` has it, `[MASK]` included.
+    pub fn wordpiece_of_vocabulary(tokens: &[String], lowercase: bool) -> Result<Self> {
+        imported(
+            WordPiece::of_vocabulary(tokens, lowercase),
+            Inner::WordPiece,
+        )
     }
 
     /// The `tokenizer.json` of a BERT that has a `vocab.txt` alone, whose tokens these are.

@@ -25,7 +25,7 @@ pub enum TokenizerKind {
     /// Byte-pair encoding by the codes of subword-nmt; read, not trained.
     #[serde(rename = "subword-nmt")]
     SubwordNmt,
-    /// The pieces of BERT, as a `tokenizer.json` or a `vocab.txt` has them; read, not trained.
+    /// The pieces of BERT, as a `tokenizer.json` or a `vocab.txt` has them.
     WordPiece,
     /// Single characters, line breaks included; rare ones become `<unk>`.
     Characters,
@@ -63,10 +63,7 @@ impl TokenizerOptions {
     /// Checks that the vocabulary can hold what this kind always holds.
     pub fn check(&self) -> Result<()> {
         let (least, why) = match self.kind {
-            TokenizerKind::SentencePiece
-            | TokenizerKind::SubwordNmt
-            | TokenizerKind::WordPiece
-            | TokenizerKind::Spaces => {
+            TokenizerKind::SentencePiece | TokenizerKind::SubwordNmt | TokenizerKind::Spaces => {
                 return Err(TextError::NotTrained { kind: self.kind });
             }
             TokenizerKind::Characters if self.lowercase => {
@@ -80,6 +77,10 @@ impl TokenizerOptions {
             TokenizerKind::Word | TokenizerKind::Tabs | TokenizerKind::Characters => (
                 SPECIALS.len() + 1,
                 "4 special tokens and a word or character; 0 means no limit",
+            ),
+            TokenizerKind::WordPiece => (
+                SPECIALS.len() + 2,
+                "4 special tokens, [MASK] and a character",
             ),
             TokenizerKind::Bpe | TokenizerKind::Unigram => (
                 SPECIALS.len() + 256,

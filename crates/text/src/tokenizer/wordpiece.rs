@@ -16,13 +16,16 @@ use tokenizers::{AddedToken, Decoder as _, Tokenizer};
 
 use super::vocabulary::Vocabulary;
 use super::word_ids::{Reached, WordCounter};
-use crate::special::{BOS, EOS, PAD};
+use crate::special::{self, BOS, EOS, PAD};
 
 /// What a piece that does not begin its word begins with.
-const CONTINUES: &str = "##";
+pub(super) const CONTINUES: &str = "##";
 
 /// The token that stands for a hidden one. Alone among the special tokens it may be written in a text.
 pub const MASK: &str = "[MASK]";
+
+/// The special tokens in the order of BERT's own vocabulary.
+pub(super) const SPECIALS: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", MASK];
 
 /// A `tokenizer.json` and a vocabulary.
 #[derive(Debug)]
@@ -50,6 +53,19 @@ impl WordPiece {
         })
     }
 
+    /// The tokenizer of a vocabulary as a `vocab.txt` has it; says what is missing in it. Our ids are in the order of the
+    /// file, behind the special ones.
+    pub(super) fn of_vocabulary(tokens: &[String], lowercase: bool) -> Result<Self, String> {
+        if let Some(missing) = SPECIALS.iter().find(|it| !tokens.iter().any(|t| t == **it)) {
+            return Err(format!("it has no token {missing}"));
+        }
+        let framing = &SPECIALS[..4];
+        let others = tokens.iter().filter(|it| !framing.contains(&it.as_str()));
+        let ours = special::SPECIALS.into_iter().map(str::to_owned);
+        let ours = ours.chain(others.cloned()).collect();
+        Self::new(&Self::json_of_vocabulary(tokens, lowercase)?, ours)
+    }
+
     /// The `tokenizer.json` of a model that has a `vocab.txt` alone: its tokens in their order.
     pub(super) fn json_of_vocabulary(tokens: &[String], lowercase: bool) -> Result<String, String> {
         let vocab: Vocab = tokens.iter().cloned().zip(0..).collect();
@@ -62,8 +78,7 @@ impl WordPiece {
         library.with_normalizer(Some(BertNormalizer::new(true, true, None, lowercase)));
         library.with_pre_tokenizer(Some(BertPreTokenizer));
         library.with_decoder(Some(tokenizers::decoders::wordpiece::WordPiece::default()));
-        let specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", MASK];
-        let known = specials
+        let known = SPECIALS
             .into_iter()
             .filter(|special| tokens.iter().any(|token| token == special));
         let added: Vec<AddedToken> = known.map(|token| AddedToken::from(token, true)).collect();

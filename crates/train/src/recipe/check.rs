@@ -3,10 +3,10 @@
 //! Every message names its keys in backticks with their values; [`super::Recipe`] finds the line by
 //! them. Sizes of the network are checked by `attentive-model`, which owns their rules.
 
-use attentive_model::config::{AnyConfig, PositionKind, Tying};
+use attentive_model::config::{AnyConfig, BertConfig, BertHead, PositionKind, Tying};
 use attentive_text::tokenizer::TokenizerKind;
 
-use super::keys::{LANGUAGE_MODELS, TRANSLATION};
+use super::keys::TRANSLATION;
 use super::{
     BestBy, Data, LossKind, OptimizerKind, Recipe, ScheduleKind, ScheduleSection, Synthetic,
 };
@@ -19,14 +19,9 @@ pub(super) fn problems(recipe: &Recipe) -> Vec<String> {
     let mut found = Found(Vec::new());
     let family = recipe.model.family();
     let translation = TRANSLATION.contains(&family);
-    if !translation && !LANGUAGE_MODELS.contains(&family) {
-        found.0.push(format!(
-            "`model.family` (\"{}\") has no training here; models of this family are imported (`attentive import`)",
-            family.name()
-        ));
-        return found.0;
-    }
-    if !translation {
+    if let AnyConfig::Bert(model) = &recipe.model.config {
+        check_bert(recipe, model, &mut found);
+    } else if !translation {
         check_text(&recipe.data, &mut found);
     } else if let Some(synthetic) = &recipe.data.synthetic {
         check_synthetic(&recipe.data, synthetic, &mut found);
@@ -60,6 +55,41 @@ fn check_text(data: &Data, found: &mut Found) {
     found.share("data.val_share", data.val_share);
     found.require(data.val_text.is_empty() || data.val_share == 0.0, || {
         "`data.val_text` and `data.val_share` exclude each other: remove one of them".to_owned()
+    });
+    check_lists(data, found);
+}
+
+fn check_bert(recipe: &Recipe, model: &BertConfig, found: &mut Found) {
+    let data = &recipe.data;
+    let kind = recipe.tokenizer.kind;
+    found.require(kind == TokenizerKind::WordPiece, || {
+        format!("`tokenizer.kind` (\"{kind}\") must be \"wordpiece\" for a BERT")
+    });
+    let pruning = &recipe.pruning;
+    found.positive("pruning.temperature", pruning.temperature);
+    found.not_negative("pruning.regularizer", pruning.regularizer);
+    found.share("pruning.initial_threshold", pruning.initial_threshold);
+    match model.head {
+        BertHead::Classification => check_examples(data, found),
+        BertHead::MaskedLanguageModel | BertHead::Pretraining => check_text(data, found),
+        BertHead::None => found.push(
+            "`model.head` (\"none\") learns nothing: set it to \"pretraining\", \"masked_language_model\" or \
+             \"classification\"",
+        ),
+    }
+}
+
+fn check_examples(data: &Data, found: &mut Found) {
+    if data.examples.is_empty() {
+        found.push("`data.examples` is missing: name the files of labelled texts to learn");
+    }
+    found.require(data.text.is_empty() && data.val_text.is_empty(), || {
+        "`data.text` is for pre-training: remove it, or set `model.head` to \"pretraining\""
+            .to_owned()
+    });
+    let columns = data.text_columns.len();
+    found.require((1..=2).contains(&columns), || {
+        format!("`data.text_columns` ({columns} names) must name one column, or the two of a pair of texts")
     });
     check_lists(data, found);
 }
@@ -201,7 +231,14 @@ fn check_augmentation(recipe: &Recipe, found: &mut Found) {
 }
 
 fn check_model(recipe: &Recipe, found: &mut Found) {
-    let any = recipe.model.config.clone();
+    let mut any = recipe.model.config.clone();
+    if let AnyConfig::Bert(model) = &mut any
+        && model.head == BertHead::Classification
+        && model.labels.is_empty()
+    {
+        // The examples name them.
+        model.labels = vec!["0".to_owned(), "1".to_owned()];
+    }
     if let Err(problems) = any
         .with_vocabularies(SOME_VOCABULARY, SOME_VOCABULARY)
         .check()
@@ -357,8 +394,8 @@ fn check_validation(recipe: &Recipe, found: &mut Found) {
     let validates = recipe.data.has_validation();
     found.require(validates || validation.patience == 0, || {
         format!(
-            "`validation.patience` ({}) needs validation data: set `data.val_src` and `data.val_tgt`, or \
-             `data.val_text`",
+            "`validation.patience` ({}) needs validation data: set `data.val_src` and `data.val_tgt`, \
+             `data.val_text`, or `data.val_examples`",
             validation.patience
         )
     });

@@ -10,8 +10,8 @@ use attentive_text::tokenizer::TokenizerOptions;
 use super::Model;
 use super::sections::{
     BestBy, Checkpoints, Data, Distributed, LossKind, Optimizer, OptimizerKind, PrecisionChoice,
-    Reduction, ScheduleKind, ScheduleSection, ScheduleUnit, Synthetic, SyntheticTask,
-    TokenizerSection, Training, Validation, Wire,
+    PruningSection, Reduction, ScheduleKind, ScheduleSection, ScheduleUnit, Synthetic,
+    SyntheticTask, TokenizerSection, Training, Validation, Wire,
 };
 
 impl Default for Data {
@@ -31,6 +31,10 @@ impl Default for Data {
             text: Vec::new(),
             val_text: Vec::new(),
             val_share: 0.0,
+            examples: Vec::new(),
+            val_examples: Vec::new(),
+            text_columns: vec!["sentence".to_owned()],
+            label_column: "label".to_owned(),
             synthetic: None,
         }
     }
@@ -59,6 +63,7 @@ impl Default for TokenizerSection {
             min_frequency: usual.min_frequency,
             lowercase: usual.lowercase,
             shared: true,
+            vocabulary: String::new(),
         }
     }
 }
@@ -90,6 +95,17 @@ impl Default for Training {
             ema_decay: 0.0,
             precision: PrecisionChoice::Auto,
             log_every: 50,
+        }
+    }
+}
+
+impl Default for PruningSection {
+    fn default() -> Self {
+        PruningSection {
+            soft_epochs: 1,
+            temperature: 0.01,
+            regularizer: 0.1,
+            initial_threshold: 0.02,
         }
     }
 }

@@ -12,7 +12,10 @@ use super::{Model, Recipe, Synthetic};
 pub(super) const TRANSLATION: &[Family] = &[Family::Transformer, Family::Recurrent];
 
 /// Families that learn from running text.
-pub(super) const LANGUAGE_MODELS: &[Family] = &[Family::Gpt];
+pub(super) const LANGUAGE_MODELS: &[Family] = &[Family::Gpt, Family::Bert];
+
+/// The one that learns classes of texts, too.
+const BERT: &[Family] = &[Family::Bert];
 
 /// Keys and sections that mean something for some families alone.
 const ONLY: &[(&str, &[Family])] = &[
@@ -30,8 +33,14 @@ const ONLY: &[(&str, &[Family])] = &[
     ("data.text", LANGUAGE_MODELS),
     ("data.val_text", LANGUAGE_MODELS),
     ("data.val_share", LANGUAGE_MODELS),
+    ("data.examples", BERT),
+    ("data.val_examples", BERT),
+    ("data.text_columns", BERT),
+    ("data.label_column", BERT),
     ("tokenizer.shared", TRANSLATION),
+    ("tokenizer.vocabulary", BERT),
     ("augmentation", TRANSLATION),
+    ("pruning", BERT),
     ("training.batch_tokens", TRANSLATION),
     ("training.batch_sentences", TRANSLATION),
     ("training.similar_lengths", TRANSLATION),

@@ -16,6 +16,7 @@ mod written;
 
 use std::path::Path;
 
+use attentive_model::config::{AnyConfig, BertHead, TokenPruning};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -24,8 +25,8 @@ pub use error::{Place, Problem, RecipeError};
 pub use model::Model;
 pub use sections::{
     Augmentation, BestBy, Checkpoints, Data, Distributed, LossKind, Optimizer, OptimizerKind,
-    PrecisionChoice, Reduction, ScheduleKind, ScheduleSection, ScheduleUnit, Sharding, Synthetic,
-    SyntheticTask, TokenizerSection, Training, Validation, Wire,
+    PrecisionChoice, PruningSection, Reduction, ScheduleKind, ScheduleSection, ScheduleUnit,
+    Sharding, Synthetic, SyntheticTask, TokenizerSection, Training, Validation, Wire,
 };
 pub use written::Written;
 
@@ -46,6 +47,8 @@ pub struct Recipe {
     pub model: Model,
     /// How long, in what portions, towards which loss.
     pub training: Training,
+    /// How the thresholds of learned token pruning are learned.
+    pub pruning: PruningSection,
     /// Which optimizer, and its numbers.
     pub optimizer: Optimizer,
     /// The learning rate as a function of the step.
@@ -135,10 +138,26 @@ impl Recipe {
     fn of_its_family(mut self) -> Recipe {
         if !keys::TRANSLATION.contains(&self.model.family()) {
             self.validation.bleu = false;
-            self.validation.best_by = BestBy::Loss;
+            self.validation.best_by = if prunes(&self) {
+                BestBy::PrunedAccuracy
+            } else if classifies(&self) {
+                BestBy::Accuracy
+            } else {
+                BestBy::Loss
+            };
         }
         self
     }
+}
+
+/// Whether a recipe is for a BERT with a classifier.
+pub(crate) fn classifies(recipe: &Recipe) -> bool {
+    matches!(&recipe.model.config, AnyConfig::Bert(model) if model.head == BertHead::Classification)
+}
+
+/// Whether its tokens leave on the way up.
+pub(crate) fn prunes(recipe: &Recipe) -> bool {
+    matches!(&recipe.model.config, AnyConfig::Bert(model) if model.pruning != TokenPruning::None)
 }
 
 fn read(path: &Path) -> Result<String, RecipeError> {

@@ -54,6 +54,17 @@ pub struct Data {
     pub val_text: Vec<String>,
     /// Share of each file of `text`, at its end, that is kept for validation in place of `val_text`.
     pub val_share: f64,
+    /// Labelled texts to learn a classifier from: tab-separated files whose first line names the columns.
+    #[serde(deserialize_with = "one_or_many")]
+    pub examples: Vec<String>,
+    /// Labelled texts for validation; may be left out.
+    #[serde(deserialize_with = "one_or_many")]
+    pub val_examples: Vec<String>,
+    /// The column of the text, or the two columns of a pair of texts.
+    #[serde(deserialize_with = "one_or_many")]
+    pub text_columns: Vec<String>,
+    /// The column of the label.
+    pub label_column: String,
     /// A generated task instead of files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub synthetic: Option<Synthetic>,
@@ -93,7 +104,8 @@ pub enum SyntheticTask {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenizerSection {
-    /// Subwords (`unigram`, `bpe`), words (`word`), `characters`, or tokens already separated by tabs (`tabs`).
+    /// Subwords (`unigram`, `bpe`, and `wordpiece` for BERT), words (`word`), `characters`, or tokens already separated by
+    /// tabs (`tabs`).
     pub kind: TokenizerKind,
     /// Tokens to learn, the four special ones included; 0 with `word`, `characters` and `tabs` means all.
     pub vocab_size: usize,
@@ -103,6 +115,8 @@ pub struct TokenizerSection {
     pub lowercase: bool,
     /// One vocabulary for both sides, or one each.
     pub shared: bool,
+    /// A `vocab.txt` with the pieces of `wordpiece`, in place of learning them; empty for none.
+    pub vocabulary: String,
 }
 
 /// `[augmentation]`: how often training sees a line in another form; see [`crate::data::augmentation`].
@@ -142,7 +156,7 @@ pub struct Training {
     pub batch_sentences: usize,
     /// Whether the sentences of a batch are about as long as each other, so that padding is rare.
     pub similar_lengths: bool,
-    /// Examples of every batch, each as long as the model's context (language models).
+    /// Examples of every batch (language models and classifiers).
     pub batch_size: usize,
     /// Gradient accumulation: batches that make one step, as one batch as large as all of them would.
     pub accumulate: usize,
@@ -185,6 +199,21 @@ pub enum LossKind {
     LabelSmoothing,
     /// Plain cross-entropy.
     CrossEntropy,
+}
+
+/// `[pruning]`: how the thresholds of learned token pruning are learned (`model.pruning` = "learned_thresholds").
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PruningSection {
+    /// Epochs in which tokens leave by a degree and thresholds are learned. Afterwards they leave for good, thresholds stay,
+    /// and the other weights go on learning.
+    pub soft_epochs: usize,
+    /// Of the sigmoid that says to which degree a token stays: the smaller, the more abrupt.
+    pub temperature: f64,
+    /// Weight of the share of tokens that are kept, the mean over the layers, in the loss.
+    pub regularizer: f64,
+    /// The threshold of the last layer at the beginning; those before it are evenly smaller.
+    pub initial_threshold: f64,
 }
 
 /// `[optimizer]`: which one, and its numbers (§5.3).
@@ -319,6 +348,10 @@ pub enum BestBy {
     Bleu,
     /// Lowest validation loss.
     Loss,
+    /// Highest share of right classes.
+    Accuracy,
+    /// The same minus `pruning.regularizer` times the share of tokens that are kept.
+    PrunedAccuracy,
 }
 
 /// `[checkpoints]`: what is kept of a run. There is one at the end of every epoch in any case.
@@ -402,7 +435,7 @@ impl Data {
     }
 
     /// Every list of files, with its key.
-    pub fn lists(&self) -> [(&'static str, &Vec<String>); 9] {
+    pub fn lists(&self) -> [(&'static str, &Vec<String>); 11] {
         [
             ("src", &self.src),
             ("tgt", &self.tgt),
@@ -413,6 +446,8 @@ impl Data {
             ("vocab_tgt", &self.vocab_tgt),
             ("text", &self.text),
             ("val_text", &self.val_text),
+            ("examples", &self.examples),
+            ("val_examples", &self.val_examples),
         ]
     }
 
@@ -421,8 +456,8 @@ impl Data {
         match &self.synthetic {
             Some(synthetic) => synthetic.val_lines > 0,
             None => {
-                let listed = !self.val_src.is_empty() || !self.val_text.is_empty();
-                listed || self.val_share > 0.0
+                let lists = [&self.val_src, &self.val_text, &self.val_examples];
+                lists.iter().any(|list| !list.is_empty()) || self.val_share > 0.0
             }
         }
     }

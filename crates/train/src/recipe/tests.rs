@@ -757,3 +757,30 @@ fn the_recipe_of_a_transformer_is_written_without_the_keys_of_other_families() {
     let own: String = own.flat_map(|line| [line, "\n"]).collect();
     assert_eq!(recipe.to_toml(), own);
 }
+
+#[test]
+fn the_head_of_a_bert_decides_what_it_learns_from() {
+    let bert = |rest: &str| format!("[model]\nfamily = \"bert\"\n{rest}");
+    let message = refusal(&bert("head = \"classification\"\n"), &[]);
+    for part in [
+        "`tokenizer.kind` (\"unigram\") must be \"wordpiece\"",
+        "`data.examples` is missing",
+    ] {
+        assert!(message.contains(part), "{message}");
+    }
+    let wordpiece = ["tokenizer.kind=wordpiece"];
+    assert!(refusal(&bert(""), &wordpiece).contains("`data.text` is missing"));
+    assert!(refusal(&bert("head = \"none\"\n"), &wordpiece).contains("learns nothing"));
+    let classes = bert("head = \"classification\"\n[data]\nexamples = \"a.tsv\"\n");
+    let recipe = parse_with(&classes, &wordpiece);
+    assert_eq!(recipe.validation.best_by, BestBy::Accuracy);
+    let three = [wordpiece[0], "data.text_columns=[\"a\", \"b\", \"c\"]"];
+    assert!(refusal(&classes, &three).contains("`data.text_columns` (3 names)"));
+    let pruned = [wordpiece[0], "model.pruning=learned_thresholds"];
+    let recipe = parse_with(&classes, &pruned);
+    assert_eq!(recipe.validation.best_by, BestBy::PrunedAccuracy);
+    let text = bert("[data]\ntext = \"a.txt\"\n");
+    assert!(refusal(&text, &pruned).contains("`model.pruning` needs `model.head`"));
+    let cold = [pruned[0], pruned[1], "pruning.temperature=0"];
+    assert!(refusal(&classes, &cold).contains("`pruning.temperature` (0) must be more than 0"));
+}

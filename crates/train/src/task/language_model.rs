@@ -87,7 +87,7 @@ impl Task for LanguageModel {
         let given = AnyModelDir::open(folder)?;
         let config: &GptConfig = given.config_of()?;
         let task = Self::new(recipe, text, given.tokenizer()?.clone(), observer)?;
-        super::refuse_other_sizes(&given.path, config, &task.config)?;
+        super::refuse_other_sizes(&given.path, config, &task.config, &super::WITHOUT_WEIGHTS)?;
         let model = Gpt::load(&task.config, &ModelDir::weights_path(&given.path), device)?;
         Ok((task, model))
     }

@@ -2,7 +2,8 @@
 //!
 //! The loop ([`crate::trainer`]), checkpoints, exact resuming, progress, curves and distribution are written
 //! once, for any [`Task`], and know no family of models. The task owns the data, the type of the model and its
-//! directory. [`translation`] is the first one, [`language_model`] another.
+//! directory. [`translation`] is the first one, [`language_model`] another; BERT has two, [`masked_language_model`] and
+//! [`classification`], by its head.
 //!
 //! A new family of models touches, beside the files of its own:
 //!
@@ -16,7 +17,10 @@
 //!    (`TRANSLATION`, `LANGUAGE_MODELS`); keys of its own go to `sections.rs`, `defaults.rs` and `check.rs`.
 //! 6. `crates/cli/src/commands`: the commands that use it; `AnyModelDir::config_of` refuses models of other families.
 
+mod bert;
+pub mod classification;
 pub mod language_model;
+pub mod masked_language_model;
 pub mod translation;
 
 use std::path::Path;
@@ -153,6 +157,9 @@ pub struct Scores {
     pub samples: Vec<Sample>,
 }
 
+/// Has no weights, so a model may start from one with another value.
+const WITHOUT_WEIGHTS: [&str; 1] = ["dropout"];
+
 /// The architecture that a recipe describes for vocabularies of these sizes, if it is one of the task's family.
 fn model_config<C: ModelConfig>(recipe: &Recipe, src: usize, tgt: usize) -> Result<C> {
     let config: Option<C> = recipe.model.with_vocabularies(src, tgt);
@@ -166,8 +173,13 @@ fn model_config<C: ModelConfig>(recipe: &Recipe, src: usize, tgt: usize) -> Resu
     Ok(config)
 }
 
-/// Refuses a recipe whose `[model]` says otherwise than the model to start from; dropout has no weights.
-fn refuse_other_sizes<C: ModelConfig>(model: &Path, given: &C, asked: &C) -> Result<()> {
+/// Refuses a recipe whose `[model]` says otherwise than the model to start from, but for keys that are `free` to differ.
+fn refuse_other_sizes<C: ModelConfig>(
+    model: &Path,
+    given: &C,
+    asked: &C,
+    free: &[&str],
+) -> Result<()> {
     let keys = |config: &C| match serde_json::to_value(config) {
         Ok(serde_json::Value::Object(keys)) => keys,
         _ => unreachable!("a configuration is an object of plain values"),
@@ -175,7 +187,7 @@ fn refuse_other_sizes<C: ModelConfig>(model: &Path, given: &C, asked: &C) -> Res
     let asked = keys(asked);
     let differences: Vec<String> = keys(given)
         .into_iter()
-        .filter(|(key, value)| key != "dropout" && asked.get(key) != Some(value))
+        .filter(|(key, value)| !free.contains(&key.as_str()) && asked.get(key) != Some(value))
         .map(|(key, value)| {
             let asked = asked.get(&key).unwrap_or(&serde_json::Value::Null);
             format!("`model.{key}`: {value} in the model, {asked} in the recipe")

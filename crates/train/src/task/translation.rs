@@ -250,7 +250,7 @@ fn first_model<N: EncoderDecoder>(
         None => Tokenizers::load(&given.path)?,
     };
     let config = model_config::<N>(recipe, &tokenizers)?;
-    super::refuse_other_sizes(&given.path, given_config, &config)?;
+    super::refuse_other_sizes(&given.path, given_config, &config, &super::WITHOUT_WEIGHTS)?;
     let model = N::load(&config, &ModelDir::weights_path(&given.path), device)?;
     Ok((tokenizers, config, model))
 }

@@ -82,7 +82,7 @@ impl Run {
     fn best_score(&self) -> Option<f64> {
         let score = self.last.best_score?;
         Some(match self.recipe.validation.best_by {
-            BestBy::Bleu => score,
+            BestBy::Bleu | BestBy::Accuracy | BestBy::PrunedAccuracy => score,
             BestBy::Loss => -score,
         })
     }
@@ -121,6 +121,13 @@ impl Run {
         if let (Some(score), Some(step)) = (self.best_score(), self.last.best_step) {
             let score = match validation.best_by {
                 BestBy::Bleu => format!("validation BLEU {score:.2}"),
+                BestBy::Accuracy => format!("validation accuracy {:.2}%", 100.0 * score),
+                BestBy::PrunedAccuracy => {
+                    format!(
+                        "validation accuracy minus regularizer {:.2}%",
+                        100.0 * score
+                    )
+                }
                 BestBy::Loss => format!("validation loss {score:.4}"),
             };
             let average = if self.last.best_is_average {

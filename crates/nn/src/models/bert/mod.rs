@@ -1,21 +1,26 @@
 //! BERT: the encoder of the Transformer alone (Devlin et al. 2019), post-norm, with its heads.
 //!
 //! Ids and segments -> token, segment and position vectors, normalized -> blocks that see the whole text -> a vector for
-//! each token. On these stand the pooler and the heads: hidden tokens, next sentence, classes. [`text`] frames texts.
+//! each token. On these stand the pooler and the heads: hidden tokens, next sentence, classes. [`text`] frames texts,
+//! [`packed`] reads them without padding,
+//! [`inspection`] shows what its attention does.
 
+pub mod inspection;
+pub mod packed;
 pub mod text;
 
 use std::path::Path;
 
-use attentive_model::config::{BertConfig, BertHead, NormPlacement, Pooler};
+use attentive_model::config::{self, BertConfig, BertHead, NormPlacement, Pooler};
 use attentive_text::special::PAD;
 use burn::{
     module::{Module, Param},
-    tensor::{Device, Int, Tensor},
+    tensor::{Device, Int, Tensor, TensorData},
 };
 
 use super::weights;
 use crate::{
+    attention::pruning::{Pruning, TokenPruning, received},
     error::NnError,
     init::Init,
     layers::{
@@ -26,8 +31,10 @@ use crate::{
         positions::LearnedPositions,
     },
     mask::Mask,
-    ops::{Precision, affine, bias_activation_dropout, dropout, project},
-    pass::Pass,
+    ops::{
+        Precision, SmoothedLoss, affine, bias_activation_dropout, dropout, project, projected_loss,
+    },
+    pass::{Pass, Weights},
 };
 
 /// The encoder and its heads.
@@ -45,6 +52,8 @@ pub struct Bert {
     pub next_sentence: Option<Linear>,
     /// Says the class of a text, `[d_model, classes]`.
     pub classifier: Option<Linear>,
+    /// Which tokens leave on the way up, where the model has learned it.
+    pub pruning: Option<TokenPruning>,
     dropout: f64,
 }
 
@@ -81,6 +90,9 @@ pub struct BertOutput {
     pub hidden: Tensor<3>,
     /// Per layer `[batch, heads, len, len]`, if the pass asks for them.
     pub weights: Vec<Tensor<4>>,
+    /// With pruning, per layer, to which degree each token is there behind it: 0 or 1, or between them while thresholds are
+    /// learned. `[batch, len]`
+    pub stays: Vec<Tensor<2>>,
 }
 
 impl Bert {
@@ -123,6 +135,8 @@ impl Bert {
                 .then(|| Linear::new(d, 2, init, device)),
             classifier: (config.head == BertHead::Classification)
                 .then(|| Linear::new(d, config.labels.len(), init, device)),
+            pruning: (config.pruning == config::TokenPruning::LearnedThresholds)
+                .then(|| TokenPruning::new(config.layers, 0.0, device)),
             dropout: config.dropout,
         }
     }
@@ -132,14 +146,89 @@ impl Bert {
         self.embeddings.token.weight.val().device()
     }
 
-    /// Texts and their segments, both `[batch, len]`, padded with `<blank>`.
+    /// Texts and their segments, both `[batch, len]`, padded with `<blank>`. Tokens leave if the model has thresholds.
     pub fn forward(
         &self,
         tokens: Tensor<2, Int>,
         segments: Tensor<2, Int>,
         pass: &mut Pass,
     ) -> BertOutput {
-        let mask = Mask::padding(tokens.clone(), PAD);
+        let pruning = if self.pruning.is_some() {
+            Pruning::Hard
+        } else {
+            Pruning::Off
+        };
+        self.forward_pruned(tokens, segments, pruning, pass)
+    }
+
+    /// The same, with tokens leaving in another way. Those that have left for good are masked here, and still computed:
+    /// [`Bert::encode`] does not.
+    pub fn forward_pruned(
+        &self,
+        tokens: Tensor<2, Int>,
+        segments: Tensor<2, Int>,
+        how: Pruning,
+        pass: &mut Pass,
+    ) -> BertOutput {
+        let padded = tokens.clone().equal_elem(i64::from(PAD));
+        let there = padded.clone().bool_not().float(); // [batch, len]
+        let x = self.embed_tokens(tokens, segments, pass);
+        let thresholds = self.pruning.as_ref().filter(|_| how != Pruning::Off);
+        let Some(thresholds) = thresholds else {
+            return self.climb(x, &Mask::Padding(padded), pass);
+        };
+        let mut output = BertOutput {
+            hidden: x,
+            weights: Vec::new(),
+            stays: Vec::new(),
+        };
+        let asked = std::mem::replace(&mut pass.weights, Weights::Return);
+        let (mut gone, mut degrees) = (padded, there.clone());
+        for (number, layer) in self.layers.iter().enumerate() {
+            let mask = Mask::Padding(gone.clone());
+            let block = layer.forward(output.hidden, &mask, None, pass);
+            let weights = block.weights.expect("the pass asks for weights");
+            output.hidden = block.hidden;
+            if let Pruning::Soft { temperature } = how {
+                let scores = received(weights.clone(), there.clone());
+                degrees = thresholds.degrees(number, degrees, scores, temperature);
+                output.hidden = output.hidden * degrees.clone().unsqueeze_dim::<3>(2);
+            } else {
+                let scores = received(weights.clone().detach(), degrees);
+                gone = thresholds.stays(number, gone.bool_not(), scores).bool_not();
+                degrees = gone.clone().bool_not().float();
+            }
+            output.stays.push(degrees.clone());
+            if asked == Weights::Return {
+                output.weights.push(weights);
+            }
+        }
+        pass.weights = asked;
+        output
+    }
+
+    /// Through all layers.
+    fn climb(&self, mut x: Tensor<3>, mask: &Mask, pass: &mut Pass) -> BertOutput {
+        let mut weights = Vec::new();
+        for layer in &self.layers {
+            let output = layer.forward(x, mask, None, pass);
+            x = output.hidden;
+            weights.extend(output.weights);
+        }
+        BertOutput {
+            hidden: x,
+            weights,
+            stays: Vec::new(),
+        }
+    }
+
+    /// Token, segment and position vectors, normalized, with dropout.
+    fn embed_tokens(
+        &self,
+        tokens: Tensor<2, Int>,
+        segments: Tensor<2, Int>,
+        pass: &mut Pass,
+    ) -> Tensor<3> {
         let len = tokens.dims()[1];
         let BertEmbeddings {
             token,
@@ -150,14 +239,7 @@ impl Bert {
         let sum = token.forward(tokens)
             + segment.forward(segments)
             + positions.forward(0, len).unsqueeze();
-        let mut x = dropout(norm.forward(sum), self.dropout, &mut pass.dropout);
-        let mut weights = Vec::new();
-        for layer in &self.layers {
-            let output = layer.forward(x, &mask, None, pass);
-            x = output.hidden;
-            weights.extend(output.weights);
-        }
-        BertOutput { hidden: x, weights }
+        dropout(norm.forward(sum), self.dropout, &mut pass.dropout)
     }
 
     /// The pooler's output for the first token of each text, if the model has a pooler: `[batch, len, d_model]` ->
@@ -169,6 +251,43 @@ impl Bert {
         Some(pooler.forward(first, precision).tanh())
     }
 
+    /// The logits of the two answers to whether the second sentence follows the first, `[batch, 2]`, if the model says so.
+    pub fn next_sentence_logits(&self, hidden: Tensor<3>, pass: &Pass) -> Option<Tensor<2>> {
+        let pooled = self.pooled(hidden, pass.precision)?;
+        Some(self.next_sentence.as_ref()?.forward(pooled, pass.precision))
+    }
+
+    /// The logits of the classes, `[batch, classes]`, if the model has a classifier.
+    pub fn class_logits(&self, hidden: Tensor<3>, pass: &mut Pass) -> Option<Tensor<2>> {
+        let pooled = self.pooled(hidden, pass.precision)?;
+        let pooled = dropout(pooled, self.dropout, &mut pass.dropout);
+        Some(self.classifier.as_ref()?.forward(pooled, pass.precision))
+    }
+
+    /// The cross-entropy, summed, of predicting `targets` from the vectors at `places` of `hidden`
+    /// `[batch, len, d_model]`, counted row by row; if the model predicts hidden tokens.
+    pub fn masked_loss(
+        &self,
+        hidden: Tensor<3>,
+        places: &[usize],
+        targets: &[u32],
+        pass: &Pass,
+    ) -> Option<SmoothedLoss> {
+        let head = self.masked.as_ref()?;
+        let table = self.embeddings.token.weight.val().transpose(); // [d_model, vocab]
+        let transformed = head.transformed(vectors_at(hidden, places), pass.precision);
+        let rows = transformed.flatten::<2>(0, 1);
+        let bias = head.bias.val();
+        Some(projected_loss(
+            rows,
+            table,
+            bias,
+            targets,
+            0.0,
+            pass.precision,
+        ))
+    }
+
     /// The logits of all tokens for these vectors, if the model predicts hidden tokens: `[1, rows, d_model]` ->
     /// `[1, rows, vocab]`.
     pub fn masked_logits(&self, hidden: Tensor<3>, precision: Precision) -> Option<Tensor<3>> {
@@ -177,6 +296,15 @@ impl Bert {
         let transformed = head.transformed(hidden, precision);
         Some(affine(transformed, table, head.bias.val(), precision))
     }
+}
+
+/// Some vectors of `[batch, len, d_model]`, whose places are counted row by row: `[1, places, d_model]`.
+pub fn vectors_at(hidden: Tensor<3>, places: &[usize]) -> Tensor<3> {
+    let [batch, len, d_model] = hidden.dims();
+    let places: Vec<i64> = places.iter().map(|place| *place as i64).collect();
+    let count = places.len();
+    let places = Tensor::from_data(TensorData::new(places, [count]), &hidden.device());
+    hidden.reshape([1, batch * len, d_model]).select(1, places)
 }
 
 impl MaskedHead {

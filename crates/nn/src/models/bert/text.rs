@@ -5,8 +5,8 @@
 use attentive_text::special::{BOS, EOS, PAD};
 use burn::tensor::{Int, Tensor, TensorData, activation::softmax};
 
-use super::Bert;
-use crate::pass::Pass;
+use super::{Bert, packed::Encoded, vectors_at};
+use crate::{models::transformer::inspection::numbers, ops::Precision, pass::Pass};
 
 /// Some texts of one batch, padded.
 #[derive(Debug, Clone)]
@@ -96,57 +96,65 @@ impl Texts {
 impl Bert {
     /// A vector of length 1 for each text: the mean of the vectors of its tokens, `[CLS]` and `[SEP]` included
     /// (Reimers and Gurevych 2019).
-    pub fn embed(&self, texts: &Texts) -> Vec<Vec<f32>> {
-        let [tokens, segments] = texts.tensors(self);
-        let there = tokens.clone().not_equal_elem(i64::from(PAD)).float(); // [rows, len]
-        let hidden = self
-            .forward(tokens, segments, &mut Pass::evaluation())
-            .hidden;
-        let [rows, _, d_model] = hidden.dims();
-        let count = there.clone().sum_dim(1); // [rows, 1]
-        let sum = (hidden * there.unsqueeze_dim::<3>(2)).sum_dim(1);
-        let mean = sum.reshape([rows, d_model]) / count;
-        let norm = mean
-            .clone()
-            .powf_scalar(2.0)
-            .sum_dim(1)
-            .sqrt()
-            .clamp_min(1e-12);
-        let values: Vec<f32> = (mean / norm).into_data().iter::<f32>().collect();
-        values.chunks(d_model).map(<[f32]>::to_vec).collect()
+    pub fn embed(&self, texts: &[Framed]) -> Vec<Vec<f32>> {
+        let encoded = self.encode(texts);
+        let d_model = encoded.hidden.dims()[2];
+        let values = numbers(encoded.hidden);
+        let rows: Vec<&[f32]> = values.chunks(d_model).collect();
+        let starts = encoded.starts.iter().copied();
+        let ends = starts.clone().skip(1).chain([rows.len()]);
+        let texts = starts.zip(ends);
+        texts
+            .map(|(start, end)| mean_of_length_1(&rows[start..end]))
+            .collect()
     }
 
-    /// The probabilities of all tokens at each place of the first text that holds `mask`; nothing if the model does not
+    /// The probabilities of all tokens at each place of a text that holds `mask`; nothing if the model does not
     /// predict hidden tokens.
     pub fn fill(&self, text: &Framed, mask: u32) -> Option<Vec<Vec<f32>>> {
-        let texts = Texts::collect([text]);
-        let [tokens, segments] = texts.tensors(self);
-        let pass = &mut Pass::evaluation();
-        let hidden = self.forward(tokens, segments, pass).hidden;
         let places = (0..).zip(&text.tokens).filter(|(_, token)| **token == mask);
-        let places: Vec<i64> = places.map(|(place, _)| place).collect();
-        let count = places.len();
-        if count == 0 {
+        let places: Vec<usize> = places.map(|(place, _)| place).collect();
+        if places.is_empty() {
             return self.masked.is_some().then(Vec::new);
         }
-        let places = Tensor::from_data(TensorData::new(places, [count]), &self.device());
-        let logits = self.masked_logits(hidden.select(1, places), pass.precision)?;
-        let vocab = logits.dims()[2];
-        let probabilities: Vec<f32> = softmax(logits, 2).into_data().iter::<f32>().collect();
-        Some(probabilities.chunks(vocab).map(<[f32]>::to_vec).collect())
+        let hidden = self.encode(std::slice::from_ref(text)).hidden;
+        let logits = self.masked_logits(vectors_at(hidden, &places), Precision::F32)?;
+        Some(probabilities(logits.flatten(0, 1)))
     }
 
     /// The probability of each class for each text; nothing if the model has no classifier.
-    pub fn classify(&self, texts: &Texts) -> Option<Vec<Vec<f32>>> {
-        let [tokens, segments] = texts.tensors(self);
-        let pass = &mut Pass::evaluation();
-        let hidden = self.forward(tokens, segments, pass).hidden;
-        let pooled = self.pooled(hidden, pass.precision)?;
-        let logits = self.classifier.as_ref()?.forward(pooled, pass.precision);
-        let classes = logits.dims()[1];
-        let probabilities: Vec<f32> = softmax(logits, 1).into_data().iter::<f32>().collect();
-        Some(probabilities.chunks(classes).map(<[f32]>::to_vec).collect())
+    pub fn classify(&self, texts: &[Framed]) -> Option<Vec<Vec<f32>>> {
+        let (logits, _) = self.classes(texts)?;
+        Some(probabilities(logits))
     }
+
+    /// The logits of the classes of texts, `[texts, classes]`, and what they were computed from; nothing if the model has no
+    /// classifier.
+    pub fn classes(&self, texts: &[Framed]) -> Option<(Tensor<2>, Encoded)> {
+        let encoded = self.encode(texts);
+        let first = vectors_at(encoded.hidden.clone(), &encoded.starts); // [1, texts, d_model]
+        let first = first.swap_dims(0, 1);
+        let logits = self.class_logits(first, &mut Pass::evaluation())?;
+        Some((logits, encoded))
+    }
+}
+
+fn mean_of_length_1(rows: &[&[f32]]) -> Vec<f32> {
+    let mut sum = vec![0.0; rows[0].len()];
+    for row in rows {
+        sum.iter_mut()
+            .zip(*row)
+            .for_each(|(sum, value)| *sum += value);
+    }
+    let norm = sum.iter().map(|value| value * value).sum::<f32>().sqrt();
+    sum.iter().map(|value| value / norm.max(1e-12)).collect()
+}
+
+/// Of logits `[rows, classes]`.
+fn probabilities(logits: Tensor<2>) -> Vec<Vec<f32>> {
+    let classes = logits.dims()[1];
+    let values = numbers(softmax(logits, 1));
+    values.chunks(classes).map(<[f32]>::to_vec).collect()
 }
 
 #[cfg(test)]

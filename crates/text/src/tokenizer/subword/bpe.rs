@@ -3,7 +3,8 @@
 //!
 //! The trainer numbers the bytes in the order of the characters that spell them, and gives ties to the
 //! pair with the lower numbers. Here a byte is spelled by a character that sorts as the byte does, so what
-//! is learned depends on the counts alone. Before: [`super::word_counts`]. After: [`super::model`].
+//! is learned depends on the counts alone. The symbols need not be bytes: those of [`crate::tokenizer::wordpiece_training`]
+//! are characters. Before: [`super::word_counts`]. After: [`super::model`].
 
 use std::collections::HashMap;
 
@@ -26,15 +27,38 @@ pub(super) fn learn_merges(
     most: usize,
     min_frequency: u64,
 ) -> Result<Vec<Merge>> {
+    let symbols = |word: &WordCount| word.bytes.iter().copied().map(u16::from).collect();
+    let words: Vec<Word> = words
+        .iter()
+        .map(|word| (symbols(word), word.count))
+        .collect();
+    let merges = learn_symbol_merges(&words, 256, most, min_frequency)?;
+    let bytes = |symbols: Vec<u16>| symbols.into_iter().map(|byte| byte as u8).collect();
+    let merges = merges.into_iter();
+    Ok(merges
+        .map(|(left, right)| (bytes(left), bytes(right)))
+        .collect())
+}
+
+/// The symbols of a word, numbered from 0, and how often it occurs.
+pub(in crate::tokenizer) type Word = (Vec<u16>, u64);
+
+/// The merges of words over an alphabet of so many symbols.
+pub(in crate::tokenizer) fn learn_symbol_merges(
+    words: &[Word],
+    alphabet: u16,
+    most: usize,
+    min_frequency: u64,
+) -> Result<Vec<(Vec<u16>, Vec<u16>)>> {
     check_counts(words)?;
-    let spelled = |word: &WordCount| word.bytes.iter().copied().map(character_of).collect();
+    let spelled = |word: &[u16]| word.iter().copied().map(character_of).collect();
     let counts: AHashMap<CompactString, u64> = words
         .iter()
-        .map(|word| (spelled(word), word.count))
+        .map(|(word, count)| (spelled(word), *count))
         .collect();
     let trainer = BpeTrainer::builder()
-        .initial_alphabet((0..=255).map(character_of).collect())
-        .vocab_size(256 + most)
+        .initial_alphabet((0..alphabet).map(character_of).collect())
+        .vocab_size(usize::from(alphabet) + most)
         .min_frequency(min_frequency)
         .show_progress(false)
         .build();
@@ -43,10 +67,10 @@ pub(super) fn learn_merges(
     // The model shows its merges only in the form that it is written in.
     let learned = serde_json::to_value(&model).and_then(serde_json::from_value);
     let Learned { merges } = learned.map_err(|error| refused(error.into()))?;
-    let bytes = |part: &str| part.chars().map(byte_of).collect();
+    let symbols = |part: &str| part.chars().map(symbol_of).collect();
     Ok(merges
         .iter()
-        .map(|(left, right)| (bytes(left), bytes(right)))
+        .map(|(left, right)| (symbols(left), symbols(right)))
         .collect())
 }
 
@@ -56,12 +80,12 @@ struct Learned {
 }
 
 /// Refuses more text than the trainer, which counts in 32 bits, can count. No pair of symbols is more
-/// frequent than the two bytes where its symbols meet.
-fn check_counts(words: &[WordCount]) -> Result<()> {
-    let mut pairs: HashMap<&[u8], u64> = HashMap::new();
-    for word in words {
-        for pair in word.bytes.windows(2) {
-            *pairs.entry(pair).or_default() += word.count;
+/// frequent than the two first symbols where its symbols meet.
+fn check_counts(words: &[Word]) -> Result<()> {
+    let mut pairs: HashMap<&[u16], u64> = HashMap::new();
+    for (word, count) in words {
+        for pair in word.windows(2) {
+            *pairs.entry(pair).or_default() += count;
         }
     }
     match pairs.values().max() {
@@ -70,15 +94,15 @@ fn check_counts(words: &[WordCount]) -> Result<()> {
     }
 }
 
-/// Characters that need no escapes, in the order of the bytes.
+/// Characters that need no escapes, in the order of the symbols.
 const FIRST_CHARACTER: u32 = 0x100;
 
-fn character_of(byte: u8) -> char {
-    char::from_u32(FIRST_CHARACTER + u32::from(byte)).expect("below the surrogates")
+fn character_of(symbol: u16) -> char {
+    char::from_u32(FIRST_CHARACTER + u32::from(symbol)).expect("below the surrogates")
 }
 
-fn byte_of(character: char) -> u8 {
-    (character as u32 - FIRST_CHARACTER) as u8
+fn symbol_of(character: char) -> u16 {
+    (character as u32 - FIRST_CHARACTER) as u16
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 //! One space is put before the text and taken away again after decoding, so that a word is the same
 //! token at the start of a line as anywhere else.
 
-mod bpe;
+pub(super) mod bpe;
 mod bytes;
 mod lattice;
 mod model;
