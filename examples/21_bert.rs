@@ -107,7 +107,7 @@ fn trained<M: burn::module::Module>(
 /// The share of right guesses, in percent, by the place of the letter.
 fn right((logits, truth): (Tensor<2>, Vec<u32>), place: impl Fn(usize) -> usize) -> Vec<f64> {
     let guesses: Vec<i64> = logits.argmax(1).into_data().iter::<i64>().collect();
-    let mut hits = vec![0.0; LEN];
+    let mut hits = [0.0; LEN];
     for (i, (guess, truth)) in guesses.iter().zip(&truth).enumerate() {
         hits[place(i)] += f64::from(u8::from(*guess == i64::from(*truth)));
     }

@@ -78,10 +78,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     ensure(distance(&one.values, &two.values) > 0.05)?;
 
     // ANCHOR: broadcast
-    let padded = Tensor::<2, Bool>::from_data([[false, false], [false, true]], &device); // [batch 2, keys 2]
+    // The second sentence ends with padding: [batch 2, keys 2].
+    let padded = Tensor::<2, Bool>::from_data([[false, false], [false, true]], &device);
     let scores = Tensor::<4>::zeros([2, 1, 2, 2], &device); // [batch, heads, queries, keys]
     let right = masked_softmax(scores.clone(), &Mask::Padding(padded.clone()));
-    let aligned_right = padded.reshape([1, 1, 2, 2]).expand([2, 1, 2, 2]); // read as [queries, keys]
+    // Read as [queries, keys].
+    let aligned_right = padded.reshape([1, 1, 2, 2]).expand([2, 1, 2, 2]);
     let wrong = softmax(scores.mask_fill(aligned_right, f32::MIN), 3);
     // ANCHOR_END: broadcast
     let rows = |weights: Tensor<4>| weights.into_data().iter::<f32>().collect::<Vec<_>>();
@@ -116,7 +118,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // ANCHOR: scale
     let d_k = 512;
-    let dots = random(64, d_k).matmul(random(64, d_k).transpose()) * 288.0; // numbers of variance 1
+    // Products of numbers of variance 1.
+    let dots = random(64, d_k).matmul(random(64, d_k).transpose()) * 288.0;
     let largest = |scores: Tensor<2>| softmax(scores, 1).max_dim(1).mean().into_scalar::<f32>();
     let (plain, scaled) = (largest(dots.clone()), largest(dots / (d_k as f32).sqrt()));
     // ANCHOR_END: scale
@@ -127,7 +130,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // ANCHOR: merge
     let words = Tensor::<1>::from_floats([1.0, 2.0, 3.0, 4.0], &device);
-    let numbers = words.reshape([1, 1, 4, 1]).expand([1, 2, 4, 2]); // [batch, heads, len, head_dim]
+    // [batch, heads, len, head_dim]
+    let numbers = words.reshape([1, 1, 4, 1]).expand([1, 2, 4, 2]);
     let right = numbers.clone().swap_dims(1, 2).reshape([1, 4, 4]); // heads of a word side by side
     let wrong = numbers.reshape([1, 4, 4]);
     // ANCHOR_END: merge

@@ -56,7 +56,7 @@ fn main() {
     println!("What differs between training and evaluation in a normalization?");
     // ANCHOR: norms
     let x = init.matrix(12, 4, &device).reshape([3, 4, 4]) * 5.0 + 2.0; // [batch, len, channels]
-    let other = x.clone().slice([1..3]) * 9.0; // other sentences in the batch
+    let other = x.clone().narrow(0, 1, 2) * 9.0; // other sentences in the batch
     let batch = Tensor::cat(vec![x.clone().narrow(0, 0, 1), other], 0);
     let first = |y: Tensor<3>| y.narrow(0, 0, 1);
     let norm = BatchNorm::new(4, 1e-5, 0.1, &device);
