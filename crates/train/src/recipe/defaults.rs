@@ -9,9 +9,9 @@ use attentive_text::tokenizer::TokenizerOptions;
 
 use super::Model;
 use super::sections::{
-    BestBy, Checkpoints, Data, Distributed, LossKind, Optimizer, OptimizerKind, PrecisionChoice,
-    PruningSection, Reduction, ScheduleKind, ScheduleSection, ScheduleUnit, Synthetic,
-    SyntheticTask, TokenizerSection, Training, Validation, Wire,
+    BestBy, Checkpoints, Data, LossKind, Optimizer, OptimizerKind, PrecisionChoice, ScheduleKind,
+    ScheduleSection, ScheduleUnit, Synthetic, SyntheticTask, TokenizerSection, Training,
+    Validation,
 };
 
 impl Default for Data {
@@ -104,17 +104,6 @@ impl Default for Training {
     }
 }
 
-impl Default for PruningSection {
-    fn default() -> Self {
-        PruningSection {
-            soft_epochs: 1,
-            temperature: 0.01,
-            regularizer: 0.1,
-            initial_threshold: 0.02,
-        }
-    }
-}
-
 impl Default for Optimizer {
     fn default() -> Self {
         Optimizer {
@@ -157,17 +146,6 @@ impl Default for Validation {
             samples: 3,
             patience: 0,
             best_by: BestBy::Bleu,
-        }
-    }
-}
-
-impl Default for Distributed {
-    fn default() -> Self {
-        Distributed {
-            reduction: Reduction::Fast,
-            wire: Wire::F32,
-            shard_optimizer: false,
-            overlap: true,
         }
     }
 }

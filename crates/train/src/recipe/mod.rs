@@ -7,10 +7,12 @@
 mod check;
 mod compare;
 mod defaults;
+mod distributed;
 mod error;
 mod keys;
 mod model;
 mod parse;
+mod pruning;
 mod sections;
 mod written;
 
@@ -21,12 +23,14 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 pub use compare::FREE_ON_RESUME;
+pub use distributed::{Distributed, Reduction, Sharding, Wire};
 pub use error::{Place, Problem, RecipeError};
 pub use model::Model;
+pub use pruning::PruningSection;
 pub use sections::{
-    Augmentation, BestBy, Checkpoints, Data, Distributed, LossKind, Optimizer, OptimizerKind,
-    PrecisionChoice, PruningSection, Reduction, ScheduleKind, ScheduleSection, ScheduleUnit,
-    Sharding, Synthetic, SyntheticTask, TokenizerSection, Training, Validation, Wire,
+    Augmentation, BestBy, Checkpoints, Data, LossKind, Optimizer, OptimizerKind, PrecisionChoice,
+    ScheduleKind, ScheduleSection, ScheduleUnit, Synthetic, SyntheticTask, TokenizerSection,
+    Training, Validation,
 };
 pub use written::Written;
 

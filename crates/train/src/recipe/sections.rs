@@ -217,21 +217,6 @@ pub enum LossKind {
     CrossEntropy,
 }
 
-/// `[pruning]`: how the thresholds of learned token pruning are learned (`model.pruning` = "learned_thresholds").
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct PruningSection {
-    /// Epochs in which tokens leave by a degree and thresholds are learned. Afterwards they leave for good, thresholds stay,
-    /// and the other weights go on learning.
-    pub soft_epochs: usize,
-    /// Of the sigmoid that says to which degree a token stays: the smaller, the more abrupt.
-    pub temperature: f64,
-    /// Weight of the share of tokens that are kept, the mean over the layers, in the loss.
-    pub regularizer: f64,
-    /// The threshold of the last layer at the beginning; those before it are evenly smaller.
-    pub initial_threshold: f64,
-}
-
 /// `[optimizer]`: which one, and its numbers (§5.3).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -382,63 +367,6 @@ pub struct Checkpoints {
     pub keep_last: usize,
     /// Checkpoint averaging: at the end, the mean of the weights of the last so many epochs; 0 for none.
     pub average_last: usize,
-}
-
-/// `[distributed]`: how processes that train together (`mpirun`) share the work; one process alone ignores it, but
-/// for `wire`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Distributed {
-    /// In which order gradients are added.
-    pub reduction: Reduction,
-    /// The numbers that gradients travel as.
-    pub wire: Wire,
-    /// ZeRO-1: the optimizer's state of each parameter is kept by one process only.
-    pub shard_optimizer: bool,
-    /// Gradients travel while the rest of the backward pass is computed, and not after it.
-    pub overlap: bool,
-}
-
-/// In which order the gradients of a step's batches are added.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reduction {
-    /// Each process adds up its own batches, and the sums are added in the order of the processes: reproducible with
-    /// a given number of processes.
-    Fast,
-    /// In the order of the batches: the same bits with any number of processes, for more traffic if a process has
-    /// several batches of a step.
-    Exact,
-}
-
-/// The numbers that gradients travel as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Wire {
-    /// As they are.
-    F32,
-    /// Rounded to half as many bytes; sums are still made in f32. One process rounds as several do.
-    Bf16,
-}
-
-/// Whether the optimizer's state is divided among the processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sharding {
-    /// Every process has all of it.
-    None,
-    /// Each process has that of some parameters (ZeRO-1).
-    Optimizer,
-}
-
-impl Distributed {
-    /// What `shard_optimizer` says.
-    pub fn sharding(&self) -> Sharding {
-        if self.shard_optimizer {
-            Sharding::Optimizer
-        } else {
-            Sharding::None
-        }
-    }
 }
 
 impl Data {
