@@ -275,6 +275,7 @@ impl AttentionArgs {
     }
 
     /// Runs the model: the runtime's on the CPU, that of `attentive-nn` on other devices.
+    #[cfg_attr(not(feature = "training"), expect(unused_variables))]
     fn record(&self, choice: &Choice, terminal: &Terminal) -> anyhow::Result<Record> {
         let search = match self.beam {
             1 => SearchOptions::greedy(),
