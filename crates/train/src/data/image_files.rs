@@ -1,6 +1,6 @@
 //! Files of images: IDX files as MNIST has them (also gzip'd), and PNG files.
 //!
-//! Neighbors: [`super::images`] puts images and classes together, [`super::image_size`] scales images of another size.
+//! Neighbors: [`super::images`] puts images and classes together, `image_size` scales images of another size.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
