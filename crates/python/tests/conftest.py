@@ -1,6 +1,7 @@
 """What the tests share: a translator, German sentences, and the command line's program to compare with."""
 
 import os
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,12 @@ SENTENCES = [
     "42",
     "Der Zug kommt um 8:15 Uhr an, wenn er nicht zu spät ist.",
 ]
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_interrupts() -> None:
+    """A shell lets its background jobs ignore Ctrl-C, and Python leaves that as it is."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
