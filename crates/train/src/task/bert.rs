@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Keys of `[model]` in which a BERT may differ from the one that it starts from.
-const FREE: [&str; 4] = ["dropout", "head", "labels", "pruning"];
+const FREE: [&str; 3] = ["head", "labels", "pruning"];
 
 /// A vocabulary, and an architecture for it.
 #[derive(Debug, Clone)]
@@ -107,9 +107,7 @@ impl Architecture {
     /// Writes a model directory.
     pub fn save_model(&self, dir: &Path, model: &Bert) -> Result<()> {
         let tensors = parameters::export(model);
-        let list = tensors
-            .iter()
-            .map(|(name, shape, values)| (name.as_str(), shape.as_slice(), values.as_slice()));
+        let list = super::listed(&tensors);
         let tokenizers = Tokenizers::shared(self.tokenizer.clone());
         Ok(ModelDir::save(dir, &self.config, &tokenizers, list)?)
     }

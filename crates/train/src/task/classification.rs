@@ -182,7 +182,7 @@ impl Task for Classification {
         let output = model.forward_pruned(tokens, segments, how, pass);
         let logits = model.class_logits(output.hidden, pass);
         let logits = logits.expect("the recipe's head is a classifier");
-        let loss = cross_entropy(logits, &batch.classes);
+        let loss = cross_entropy(logits, &batch.classes, 0.0);
         if let Pruning::Soft { .. } = how {
             loss + kept_share(output.stays, there).sum() * regularizer
         } else {
@@ -312,7 +312,7 @@ pub fn evaluate(
         let texts: Vec<Framed> = chosen.clone().map(|example| example.text.clone()).collect();
         let targets: Vec<u32> = chosen.map(|example| example.class as u32).collect();
         let (logits, encoded) = model.classes(&texts).expect("a classifier");
-        let loss = cross_entropy(logits.clone(), &targets);
+        let loss = cross_entropy(logits.clone(), &targets, 0.0);
         let work = model.work(&texts, &encoded);
         // Bits, because JSON has no word for what is not a number.
         let bits = loss.into_scalar::<f32>().to_bits();

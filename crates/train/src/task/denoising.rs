@@ -189,9 +189,7 @@ impl Task for Denoising {
 
     fn save_model(&self, dir: &Path, model: &Diffusion) -> Result<()> {
         let tensors = parameters::export(model);
-        let list = tensors
-            .iter()
-            .map(|(name, shape, values)| (name.as_str(), shape.as_slice(), values.as_slice()));
+        let list = super::listed(&tensors);
         Ok(AnyModelDir::save(dir, &self.config, list)?)
     }
 }

@@ -87,7 +87,7 @@ impl Task for LanguageModel {
         let given = AnyModelDir::open(folder)?;
         let config: &GptConfig = given.config_of()?;
         let task = Self::new(recipe, text, given.tokenizer()?.clone(), observer)?;
-        super::refuse_other_sizes(&given.path, config, &task.config, &super::WITHOUT_WEIGHTS)?;
+        super::refuse_other_sizes(&given.path, config, &task.config, &[])?;
         let model = Gpt::load(&task.config, &ModelDir::weights_path(&given.path), device)?;
         Ok((task, model))
     }
@@ -172,9 +172,7 @@ impl Task for LanguageModel {
 
     fn save_model(&self, dir: &Path, model: &Gpt) -> Result<()> {
         let tensors = parameters::export(model);
-        let list = tensors
-            .iter()
-            .map(|(name, shape, values)| (name.as_str(), shape.as_slice(), values.as_slice()));
+        let list = super::listed(&tensors);
         let tokenizers = Tokenizers::shared(self.tokenizer.clone());
         Ok(ModelDir::save(dir, &self.config, &tokenizers, list)?)
     }

@@ -171,7 +171,7 @@ impl Task for MaskedLanguageModel {
         let Some(logits) = model.next_sentence_logits(hidden, pass) else {
             return masked.objective;
         };
-        let next = cross_entropy(logits, &batch.second);
+        let next = cross_entropy(logits, &batch.second, 0.0);
         let weight = targets.len() as f64 / batch.second.len() as f64;
         masked.objective + next * weight
     }
@@ -368,7 +368,7 @@ impl MaskedBatch {
             let found = most_probable(logits.clone());
             let pairs = found.iter().zip(&self.second);
             next_right = pairs.filter(|(a, b)| a == b).count();
-            let entropy = cross_entropy(logits, &self.second);
+            let entropy = cross_entropy(logits, &self.second, 0.0);
             next = entropy.into_scalar::<f32>();
         }
         Scored {

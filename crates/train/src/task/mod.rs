@@ -159,9 +159,6 @@ pub struct Scores {
     pub samples: Vec<Sample>,
 }
 
-/// Has no weights, so a model may start from one with another value.
-const WITHOUT_WEIGHTS: [&str; 1] = ["dropout"];
-
 /// The architecture that a recipe describes for vocabularies of these sizes, if it is one of the task's family.
 fn model_config<C: ModelConfig>(recipe: &Recipe, src: usize, tgt: usize) -> Result<C> {
     let config: C = any_config(recipe)?;
@@ -185,7 +182,16 @@ fn checked<C: ModelConfig>(config: C) -> Result<C> {
     Ok(config)
 }
 
-/// Refuses a recipe whose `[model]` says otherwise than the model to start from, but for keys that are `free` to differ.
+/// The parameters of a model as a model directory takes them.
+fn listed(
+    tensors: &[(String, Vec<usize>, Vec<f32>)],
+) -> impl Iterator<Item = (&str, &[usize], &[f32])> {
+    let tensors = tensors.iter();
+    tensors.map(|(name, shape, values)| (name.as_str(), shape.as_slice(), values.as_slice()))
+}
+
+/// Refuses a recipe whose `[model]` says otherwise than the model to start from, but for dropout, which has no weights,
+/// and keys that are `free` to differ.
 fn refuse_other_sizes<C: ModelConfig>(
     model: &Path,
     given: &C,
@@ -199,7 +205,8 @@ fn refuse_other_sizes<C: ModelConfig>(
     let asked = keys(asked);
     let differences: Vec<String> = keys(given)
         .into_iter()
-        .filter(|(key, value)| !free.contains(&key.as_str()) && asked.get(key) != Some(value))
+        .filter(|(key, value)| key != "dropout" && asked.get(key) != Some(value))
+        .filter(|(key, _)| !free.contains(&key.as_str()))
         .map(|(key, value)| {
             let asked = asked.get(&key).unwrap_or(&serde_json::Value::Null);
             format!("`model.{key}`: {value} in the model, {asked} in the recipe")

@@ -202,9 +202,7 @@ impl<N: EncoderDecoder> Task for Translation<N> {
 
     fn save_model(&self, dir: &Path, model: &N) -> Result<()> {
         let tensors = parameters::export(model);
-        let list = tensors
-            .iter()
-            .map(|(name, shape, values)| (name.as_str(), shape.as_slice(), values.as_slice()));
+        let list = super::listed(&tensors);
         Ok(ModelDir::save(dir, &self.config, &self.tokenizers, list)?)
     }
 }
@@ -250,7 +248,7 @@ fn first_model<N: EncoderDecoder>(
         None => Tokenizers::load(&given.path)?,
     };
     let config = model_config::<N>(recipe, &tokenizers)?;
-    super::refuse_other_sizes(&given.path, given_config, &config, &super::WITHOUT_WEIGHTS)?;
+    super::refuse_other_sizes(&given.path, given_config, &config, &[])?;
     let model = N::load(&config, &ModelDir::weights_path(&given.path), device)?;
     Ok((tokenizers, config, model))
 }
