@@ -4,7 +4,7 @@
 //! that change with every start, and ours must continue bit by bit from a checkpoint.
 //! Neighbors: [`crate::trainer`] hands in summed gradients, [`crate::run::snapshot`] stores the moments.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use attentive_model::tensors::{Role, TensorSpec};
 use attentive_nn::{
@@ -26,6 +26,8 @@ pub struct Optimizer {
     settings: Settings,
     /// The shapes of the matrices that Muon takes care of, by name.
     matrices: BTreeMap<String, [usize; 2]>,
+    /// The parameters that AdamW and Muon decay.
+    decayed: BTreeSet<String>,
     moments: BTreeMap<String, Tensor<1>>,
 }
 
@@ -46,7 +48,8 @@ impl Optimizer {
     /// An optimizer for a model with these tensors.
     ///
     /// Muon is for the weights of linear layers: rows of the embeddings and of the output projection
-    /// belong to tokens and are not directions to turn.
+    /// belong to tokens and are not directions to turn. Decoupled weight decay is for matrices, embeddings among them,
+    /// as in nanoGPT: biases and the scales of normalizations have no reason to be small.
     pub fn new(settings: &Settings, tensors: &[TensorSpec]) -> Self {
         let linear = |tensor: &&TensorSpec| {
             settings.kind == OptimizerKind::Muon && tensor.role == Role::Linear
@@ -55,9 +58,11 @@ impl Optimizer {
             let shape = tensor.shape.as_slice().try_into().ok()?;
             Some((tensor.name.clone(), shape))
         });
+        let decayed = tensors.iter().filter(|tensor| tensor.shape.len() > 1);
         Self {
             settings: settings.clone(),
             matrices: matrices.collect(),
+            decayed: decayed.map(|tensor| tensor.name.clone()).collect(),
             moments: BTreeMap::new(),
         }
     }
@@ -103,7 +108,7 @@ impl Optimizer {
         step: &Step,
     ) -> Tensor<1> {
         use OptimizerKind as Kind;
-        let rule = self.adam_step(step);
+        let rule = self.adam_step(name, step);
         match (self.settings.kind, self.matrices.get(name).copied()) {
             (Kind::Sgd | Kind::Rmsprop | Kind::Adagrad, _) => {
                 self.descend(name, values, gradient, step)
@@ -164,17 +169,15 @@ impl Optimizer {
         blend(values, 1.0, direction, -step.learning_rate)
     }
 
-    fn adam_step(&self, step: &Step) -> AdamStep {
+    fn adam_step(&self, name: &str, step: &Step) -> AdamStep {
         let settings = &self.settings;
+        let decays = settings.kind != OptimizerKind::Adam && self.decayed.contains(name);
         AdamStep {
             learning_rate: step.learning_rate,
             beta1: settings.beta1,
             beta2: settings.beta2,
             epsilon: settings.epsilon,
-            weight_decay: match settings.kind {
-                OptimizerKind::AdamW | OptimizerKind::Muon => settings.weight_decay,
-                _ => 0.0,
-            },
+            weight_decay: if decays { settings.weight_decay } else { 0.0 },
             step: step.number,
             gradient_scale: step.gradient_scale,
         }
@@ -267,5 +270,37 @@ mod tests {
             [128, 256]
         );
         assert!(found.keys().all(|name| !name.contains("embeddings")));
+    }
+
+    #[test]
+    fn adamw_decays_matrices_and_neither_biases_nor_scales() {
+        let tensor = |role, name: &str, shape: &[usize]| TensorSpec {
+            name: name.into(),
+            shape: shape.into(),
+            role,
+        };
+        let settings = Settings {
+            kind: OptimizerKind::AdamW,
+            weight_decay: 0.5,
+            ..Settings::default()
+        };
+        let tensors = [
+            tensor(Role::Linear, "weight", &[2, 2]),
+            tensor(Role::Bias, "bias", &[2]),
+        ];
+        let mut optimizer = Optimizer::new(&settings, &tensors);
+        let step = Step {
+            number: 1,
+            learning_rate: 0.1,
+            gradient_scale: 1.0,
+            precision: Precision::F32,
+        };
+        for (name, expected) in [("weight", 0.95), ("bias", 1.0)] {
+            let values = Tensor::<1>::ones([2], &burn::tensor::Device::flex());
+            let after = optimizer.update(name, values.clone(), values.zeros_like(), &step);
+            for value in parameters::to_vec(&after) {
+                assert!((value - expected).abs() < 1e-6, "{name}: {value}");
+            }
+        }
     }
 }

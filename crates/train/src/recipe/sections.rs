@@ -231,8 +231,8 @@ pub struct Optimizer {
     pub epsilon: f64,
     /// Share of the earlier steps that goes into the next one (`sgd`, `rmsprop`); 0 for none.
     pub momentum: f64,
-    /// Share of every weight taken away per step and unit of learning rate (`adamw`, `muon`), or added to its gradient
-    /// (`sgd`, `rmsprop`, `adagrad`).
+    /// Share of every weight taken away per step and unit of learning rate (`adamw`, `muon`; not of biases and of the
+    /// scales of normalizations), or added to its gradient (`sgd`, `rmsprop`, `adagrad`).
     pub weight_decay: f64,
 }
 
