@@ -321,7 +321,7 @@ impl<'a> GradientSums<'a> {
             };
             let Arriving {
                 bucket,
-                own,
+                mut own,
                 from,
                 wire,
                 last,
@@ -332,8 +332,8 @@ impl<'a> GradientSums<'a> {
             let incoming = exchange.wait();
             let sum = &mut self.sums[bucket];
             for (other, bytes) in incoming.iter().enumerate().take(from) {
-                match (sum.as_mut(), &own) {
-                    (None, Some(own)) if other == rank => *sum = Some(own.clone()),
+                match (sum.as_mut(), own.as_ref()) {
+                    (None, Some(_)) if other == rank => *sum = own.take(),
                     (Some(sum), Some(own)) if other == rank => add(sum, own),
                     (None, _) => {
                         let mut first = vec![0.0; length];
@@ -381,19 +381,27 @@ impl<'a> GradientSums<'a> {
         let mut all = Gradients::new();
         for (index, bucket) in self.buckets.buckets.iter().enumerate() {
             let own = self.sums[index].take().unwrap_or_default();
-            let mut values = vec![0.0; bucket.len()];
-            values[bucket.parts[rank].clone()].copy_from_slice(&own);
             let incoming = self.gathering[index]
                 .take()
                 .map(Exchange::wait)
                 .unwrap_or_default();
-            for ((other, bytes), part) in incoming.iter().enumerate().zip(&bucket.parts) {
-                if other != rank {
-                    wire.decode(bytes, &mut values[part.clone()]);
-                }
-            }
             for (name, range) in &bucket.tensors {
-                all.insert(name.clone(), tensor(&values[range.clone()], &self.device));
+                let mut values = vec![0.0; range.len()];
+                for (other, part) in bucket.parts.iter().enumerate() {
+                    let (start, end) = (part.start.max(range.start), part.end.min(range.end));
+                    if start >= end {
+                        continue;
+                    }
+                    let values = &mut values[start - range.start..end - range.start];
+                    let (start, end) = (start - part.start, end - part.start);
+                    if other == rank {
+                        values.copy_from_slice(&own[start..end]);
+                    } else {
+                        let bytes = start * wire.bytes()..end * wire.bytes();
+                        wire.decode(&incoming[other][bytes], values);
+                    }
+                }
+                all.insert(name.clone(), tensor(values, &self.device));
             }
         }
         all
@@ -408,7 +416,7 @@ impl<'a> GradientSums<'a> {
             for (name, range) in &bucket.tensors {
                 if part.start <= range.start && range.end <= part.end && !range.is_empty() {
                     let values = &sum[range.start - part.start..range.end - part.start];
-                    own.insert(name.clone(), tensor(values, &self.device));
+                    own.insert(name.clone(), tensor(values.to_vec(), &self.device));
                 }
             }
         }
@@ -426,8 +434,9 @@ enum Until {
 }
 
 /// A flat tensor of these values.
-pub(super) fn tensor(values: &[f32], device: &Device) -> Tensor<1> {
-    Tensor::from_data(TensorData::new(values.to_vec(), [values.len()]), device)
+pub(super) fn tensor(values: Vec<f32>, device: &Device) -> Tensor<1> {
+    let length = values.len();
+    Tensor::from_data(TensorData::new(values, [length]), device)
 }
 
 /// The values of a flat tensor, to where they belong.

@@ -46,9 +46,10 @@ enum Job {
 /// Bytes of a message, at most: MPI counts them with 31 bits.
 const LONGEST_MESSAGE: usize = 1 << 30;
 
-/// How long to look for messages without a pause, and the pause.
+/// How long to look for messages without a pause, and the pause. A bucket takes milliseconds on its way; each look takes
+/// a core from those that compute.
 const AWAKE: Duration = Duration::from_micros(30);
-const PAUSE: Duration = Duration::from_micros(50);
+const PAUSE: Duration = Duration::from_millis(1);
 
 impl Mpi {
     /// Joins the other processes. Nothing if MPI cannot be used by this one.

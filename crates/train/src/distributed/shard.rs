@@ -115,7 +115,7 @@ fn unpack(bytes: &[u8], device: &Device) -> Named {
         let (own, others) = rest.split_at(length * Wire::F32.bytes());
         Wire::F32.decode(own, &mut values);
         rest = others;
-        tensors.insert(name, tensor(&values, device));
+        tensors.insert(name, tensor(values, device));
     }
     tensors
 }
