@@ -19,6 +19,8 @@ pub struct TrainingProgress<'t> {
     /// Hidden where it cannot be drawn.
     bar: ProgressBar,
     pace: Option<Pace>,
+    /// What the speed counts.
+    targets: &'static str,
     /// The recipe's `training.max_minutes`, in seconds.
     time_limit: Option<f64>,
 }
@@ -42,6 +44,11 @@ impl<'t> TrainingProgress<'t> {
             terminal,
             bar: ProgressBar::hidden(),
             pace: None,
+            targets: match recipe.targets() {
+                "texts" => "texts",
+                "images" => "images",
+                _ => "tok",
+            },
             time_limit: (minutes > 0.0).then_some(minutes * 60.0),
         }
     }
@@ -156,11 +163,12 @@ impl<'t> TrainingProgress<'t> {
             None => String::new(),
         };
         format!(
-            "epoch {}  step {}{total}  loss {:.4}  {:.0} tok/s  lr {:.2e}{left}",
+            "epoch {}  step {}{total}  loss {:.4}  {:.0} {}/s  lr {:.2e}{left}",
             report.epoch + 1,
             report.step,
             report.loss,
             report.tokens_per_second,
+            self.targets,
             report.learning_rate,
         )
     }
@@ -169,6 +177,7 @@ impl<'t> TrainingProgress<'t> {
         let colors = self.terminal.colors();
         let metric = |(name, value): &(&str, f64)| match *name {
             "bleu" => format!("  BLEU {value:.2}"),
+            "accuracy" => format!("  accuracy {:.2}%", 100.0 * value),
             name => format!("  {name} {value:.3}"),
         };
         let metrics: String = report.metrics.iter().map(metric).collect();

@@ -63,7 +63,7 @@ pub fn figure(runs: &[History], across: Across) -> Figure {
         runs.iter().enumerate().map(curve).collect()
     };
     let panels = [
-        ("Loss", "loss per token", losses.collect::<Vec<_>>()),
+        ("Loss", "loss per target", losses.collect::<Vec<_>>()),
         ("Validation BLEU", "BLEU", scores(|line| line.bleu)),
         (
             "Learning rate",
@@ -72,7 +72,7 @@ pub fn figure(runs: &[History], across: Across) -> Figure {
         ),
         (
             "Speed",
-            "target tokens per second",
+            "targets per second",
             lines(|line| line.tokens_per_second),
         ),
     ];

@@ -138,6 +138,16 @@ impl Recipe {
         table
     }
 
+    /// What the loss is a mean over, and what the speed of training counts.
+    pub fn targets(&self) -> &'static str {
+        match self.model.family() {
+            Family::Transformer | Family::Recurrent => "target tokens",
+            Family::Bert if classifies(self) => "texts",
+            Family::Gpt | Family::Bert => "tokens",
+            Family::Vit | Family::Diffusion => "images",
+        }
+    }
+
     /// The recipe with the only values that make sense where its family has no such key.
     fn of_its_family(mut self) -> Recipe {
         if !keys::TRANSLATION.contains(&self.model.family()) {

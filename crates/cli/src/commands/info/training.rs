@@ -61,7 +61,8 @@ impl Training {
         // In a run whose newest model is its best, both stand at the same place.
         let last = self.run.as_ref().map(|run| &run.last);
         if let Some(state) = self.state.as_ref().filter(|state| last != Some(*state)) {
-            table.row("trained", standing(state));
+            let recipe = self.run.as_ref().map(|run| &run.recipe);
+            table.row("trained", standing(state, recipe));
         }
         if let Some(run) = &self.run {
             run.rows(table);
@@ -117,7 +118,7 @@ impl Run {
             validation,
             ..
         } = &self.recipe;
-        table.row("last", standing(&self.last));
+        table.row("last", standing(&self.last, Some(&self.recipe)));
         if let (Some(score), Some(step)) = (self.best_score(), self.last.best_step) {
             let score = match validation.best_by {
                 BestBy::Bleu => format!("validation BLEU {score:.2}"),
@@ -171,13 +172,14 @@ fn scores_json(state: &TrainState) -> Value {
 }
 
 /// How far training had come, and how good the model was.
-fn standing(state: &TrainState) -> String {
+fn standing(state: &TrainState, recipe: Option<&Recipe>) -> String {
+    let targets = recipe.map_or("targets", Recipe::targets);
     let epoch = match state.batch {
         0 => format!("after epoch {}", state.epoch),
         _ => format!("in epoch {}", state.epoch + 1),
     };
     format!(
-        "step {}, {epoch}, {} target tokens, {}; {}",
+        "step {}, {epoch}, {} {targets}, {}; {}",
         state.step,
         count(usize::try_from(state.tokens).unwrap_or(usize::MAX)),
         duration(state.seconds),
@@ -190,6 +192,10 @@ fn scores(state: &TrainState) -> String {
         ("training loss", state.train_loss),
         ("validation loss", state.val_loss),
         ("validation BLEU", state.val_metrics.get("bleu").copied()),
+        (
+            "validation accuracy",
+            state.val_metrics.get("accuracy").copied(),
+        ),
     ];
     let known = named
         .iter()
