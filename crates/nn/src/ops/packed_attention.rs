@@ -7,7 +7,10 @@
 use burn::tensor::{Tensor, TensorData};
 use rayon::prelude::*;
 
-use super::simd::{exp, max, simd, sum, sum2};
+use super::{
+    attention_kernel::{Transposed, add_weighted},
+    simd::{exp, max, simd, sum},
+};
 
 /// `query`, `key` and `value` are `[1, tokens, heads * head_dim]`, `lengths` the tokens of each text. Returns the averaged
 /// values, of the same shape, and the mean attention that each token received over heads and queries.
@@ -31,12 +34,10 @@ pub fn packed_attention(
         tasks.push((place, own, own_received));
         (left, left_received, start) = (rest, rest_received, start + length);
     }
-    tasks
-        .into_par_iter()
-        .for_each_init(Vec::new, |room, (place, output, received)| {
-            let [query, key, value] = [&query, &key, &value].map(|all| &all[place.clone()]);
-            attend(query, key, value, heads, room, output, received);
-        });
+    tasks.into_par_iter().for_each(|(place, output, received)| {
+        let [query, key, value] = [&query, &key, &value].map(|all| &all[place.clone()]);
+        attend(query, key, value, heads, output, received);
+    });
     let output = Tensor::from_data(TensorData::new(output, shape), &device);
     (output, received)
 }
@@ -53,7 +54,6 @@ simd! {
         key: &[f32],
         value: &[f32],
         heads: usize,
-        room: &mut Vec<f32>,
         output: &mut [f32],
         received: &mut [f32],
     ) {
@@ -62,29 +62,25 @@ simd! {
         let head_dim = width / heads;
         let scale = (head_dim as f32).powf(-0.5);
         let share = 1.0 / (heads * len) as f32;
-        room.resize(len, 0.0);
-        let weights = &mut room[..len];
+        let mut keys = Transposed::new(len, head_dim);
+        let mut weights = vec![0.0; keys.padded];
         for head in 0..heads {
-            let columns = head * head_dim..(head + 1) * head_dim;
+            let first = head * head_dim;
+            keys.load(&key[first..], width);
             for position in 0..len {
-                let row = position * width;
-                let query = &query[row..][columns.clone()];
-                for (weight, key) in weights.iter_mut().zip(key.chunks_exact(width)) {
-                    *weight = scale * sum2(query, &key[columns.clone()], |q, k| q * k);
-                }
-                let largest = max(weights);
+                let at = position * width + first;
+                keys.dots(&query[at..at + head_dim], &mut weights);
+                weights.iter_mut().for_each(|weight| *weight *= scale);
+                weights[len..].fill(f32::NEG_INFINITY);
+                let largest = max(&weights);
                 weights.iter_mut().for_each(|weight| *weight = exp(*weight - largest));
-                let inverse = 1.0 / sum(weights, |weight| weight);
-                let output = &mut output[row..][columns.clone()];
-                for ((weight, value), received) in
-                    weights.iter().zip(value.chunks_exact(width)).zip(received.iter_mut())
-                {
-                    let weight = weight * inverse;
+                let inverse = 1.0 / sum(&weights, |weight| weight);
+                weights.iter_mut().for_each(|weight| *weight *= inverse);
+                for (received, weight) in received.iter_mut().zip(&weights) {
                     *received += share * weight;
-                    for (sum, value) in output.iter_mut().zip(&value[columns.clone()]) {
-                        *sum += weight * value;
-                    }
                 }
+                let output = &mut output[at..at + head_dim];
+                add_weighted(output, &weights, 1, &value[first..], width, len);
             }
         }
     }

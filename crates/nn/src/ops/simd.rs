@@ -122,7 +122,8 @@ pub(crate) fn log_sum(row: &[f32]) -> f32 {
 pub(crate) fn exp(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0; // 1.5 * 2^23: adding and subtracting it rounds to an integer
     let x = x.clamp(-87.3, 88.0);
-    let n = (x * std::f32::consts::LOG2_E + ROUND) - ROUND;
+    let shifted = x * std::f32::consts::LOG2_E + ROUND; // its lowest bits are the integer's
+    let n = shifted - ROUND;
     let r = x - n * 0.693_359_4 + n * 2.121_944_4e-4;
     let mut p = 1.987_569_1e-4;
     p = p * r + 1.398_199_9e-3;
@@ -131,7 +132,7 @@ pub(crate) fn exp(x: f32) -> f32 {
     p = p * r + 1.666_666_5e-1;
     p = p * r + 5e-1;
     let p = p * r * r + r + 1.0;
-    p * f32::from_bits(((n as i32 + 127) << 23) as u32)
+    p * f32::from_bits((shifted.to_bits() << 23).wrapping_add(127 << 23))
 }
 
 /// `1 / (1 + e^-x)`
