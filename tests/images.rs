@@ -91,7 +91,7 @@ fn a_vit_is_trained_classifies_and_is_measured_shown_and_described() {
     let json: Value = serde_json::from_str(&json).unwrap();
     let [dark, bright] = ["dark", "bright"].map(|name| json["probabilities"][name].as_f64());
     assert!((dark.unwrap() + bright.unwrap() - 1.0).abs() < 1e-5);
-    for merge in ["0", "4"] {
+    for merge in ["0", "4", "0,4"] {
         let arguments = [
             "evaluate", "--model", &run, "--images", &images, "--labels", &labels, "--merge",
             merge, "--json",
@@ -104,6 +104,7 @@ fn a_vit_is_trained_classifies_and_is_measured_shown_and_described() {
         (&["--mean"][..], "layer 2, mean"),
         (&["--rollout", "--layer", "1"], "rollout to layer 1"),
         (&["--merge", "3"], "layer 2: 10 tokens"),
+        (&["--merge", "0,3"], "layer 2: 13 tokens"),
         (&[], "layer 1, head 2"),
     ] {
         let picture = folder.path("picture.svg");
@@ -261,6 +262,8 @@ fn bad_images_and_models_of_other_families_are_refused() {
     attentive(&["classify", "--model", &run]).bad(2, &["there is no image"]);
     attentive(&["classify", "--model", &run, &images, "--merge", "99"])
         .bad(2, &["--merge 99", "at most 8"]);
+    attentive(&["classify", "--model", &run, &images, "--merge", "1,2,3"])
+        .bad(2, &["--merge names 3 layers", "the model has 2"]);
     attentive(&["evaluate", "--model", &run, "--images", &images]).bad(1, &["--labels"]);
     attentive(&["evaluate", "--model", &run, "--src", "a", "--ref", "b"]).bad(2, &["--images"]);
     attentive(&["translate", "--model", &run, "the"])

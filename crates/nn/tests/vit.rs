@@ -33,7 +33,7 @@ fn vit_is_the_vit_of_hugging_face() {
     let model = model(&fixture, &device);
     for pass in [&mut Pass::inspection(), &mut Pass::evaluation()] {
         let images: Tensor<4> = fixture.tensor("input.images", &device);
-        let output = model.forward(images, 0, pass);
+        let output = model.forward(images, &[], pass);
         for (layer, weights) in output.weights.into_iter().enumerate() {
             fixture.compare(&format!("output.weights.{layer}"), weights);
         }
@@ -56,9 +56,10 @@ fn merging_tokens_in_a_vit_matches_the_reference() {
     let device = Device::flex();
     let model = model(&fixture, &device);
     let merge = fixture.config["merge"].as_u64().expect("a number") as usize;
+    let merge = vec![merge; model.layers.len()];
     for pass in [&mut Pass::inspection(), &mut Pass::evaluation()] {
         let images: Tensor<4> = fixture.tensor("input.images", &device);
-        let output = model.forward(images, merge, pass);
+        let output = model.forward(images, &merge, pass);
         fixture.compare("output.class", output.class.clone());
         fixture.compare("output.logits", model.logits(output.class, pass.precision));
         let expected = fixture.sizes("output.places");

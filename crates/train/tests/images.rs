@@ -192,10 +192,27 @@ fn a_small_vit_learns_its_classes_in_seconds() {
     let model = Vit::load(config, &file, &Device::flex()).unwrap();
     let image = normalized(&square(2, 5), SIZE, &config.mean, &config.deviation);
     // With every token, and with a third of them merged in each layer.
-    for merge in [0, 5] {
+    for merge in [&[][..], &[5, 5]] {
         let classes = model.classify(image.clone(), [1, 1, SIZE, SIZE], merge);
         assert!(classes[0][2] > 0.8, "{classes:?}");
     }
+}
+
+#[test]
+fn fine_tuning_may_change_the_dropout_and_not_the_sizes() {
+    let folder = folder();
+    let first = folder.path().join("first");
+    let begin = |text, out: &str, changes: &[&str]| {
+        let recipe = recipe(folder.path(), text, changes);
+        run(&recipe, &folder.path().join(out), u64::MAX).0
+    };
+    begin(VIT, "first", &["training.max_steps=2"]).unwrap();
+    let start = format!("training.start_from={}", first.display());
+    let changes = ["training.max_steps=2", start.as_str(), "model.dropout=0.3"];
+    assert_eq!(begin(VIT, "second", &changes).unwrap(), Outcome::Finished);
+    let wider = ["training.max_steps=2", start.as_str(), "model.d_ff=48"];
+    let message = begin(VIT, "third", &wider).unwrap_err().to_string();
+    assert!(message.contains("`model.d_ff`: 32"), "{message}");
 }
 
 #[test]

@@ -51,15 +51,16 @@ pub struct AttentionArgs {
     /// An image for a ViT, a PNG file: what its class token looks at
     #[arg(long, value_name = "FILE", conflicts_with_all = ["sentence", "target", "kind", "words"], requires = "model")]
     image: Option<PathBuf>,
-    /// Token merging: so many tokens of the image become one with another in each layer, which is then shown
+    /// Token merging: so many tokens of the image become one with another in each layer, which is then shown; several
+    /// numbers are those of the layers
     #[arg(
         long,
         value_name = "R",
-        default_value_t = 0,
+        value_delimiter = ',',
         requires = "image",
         conflicts_with = "heads"
     )]
-    merge: usize,
+    merge: Vec<usize>,
     /// A model directory, a training run (its best model), or a built-in model (de-en, en-de)
     /// [default: the built-in model for the language of the sentence]
     #[arg(long, short, value_name = "MODEL")]
@@ -114,7 +115,7 @@ Examples:
   attentive attention --model runs/gpt-shakespeare \"ROMEO: What light\" --out heads.svg
   attentive attention --model runs/bert-sst2 \"A film of rare beauty.\" --out heads.svg
   attentive attention --model runs/vit-mnist --image digit.png --out heads.png
-  attentive attention --model runs/vit-mnist --image digit.png --merge 6 --out merged.svg
+  attentive attention --model runs/vit-mnist --image digit.png --merge 0,12,12,12 --out merged.svg
 
 Rows are queries, columns are keys. In cross-attention the rows are the tokens that are written; in the
 decoder's self-attention they are the tokens that were read, `<s>` first. The sentence goes to the model
@@ -236,7 +237,7 @@ impl AttentionArgs {
             },
         };
         let model = self.model.as_deref().unwrap_or(Path::new(""));
-        let model = LoadedVit::open(model, &self.device.device, self.merge, terminal)?;
+        let model = LoadedVit::open(model, &self.device.device, &self.merge, terminal)?;
         model.attention(image, maps, format, &self.picture, terminal)
     }
 

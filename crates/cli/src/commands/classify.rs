@@ -18,9 +18,10 @@ use crate::terminal::Terminal;
 pub struct ClassifyArgs {
     #[command(flatten)]
     input: BatchedInput,
-    /// Token merging: so many tokens of an image become one with another in each layer (ViT)
-    #[arg(long, value_name = "R", default_value_t = 0)]
-    merge: usize,
+    /// Token merging: so many tokens of an image become one with another in each layer; several numbers are those of the
+    /// layers (ViT)
+    #[arg(long, value_name = "R", value_delimiter = ',')]
+    merge: Vec<usize>,
 }
 
 const EXAMPLES: &str = "\
@@ -28,7 +29,7 @@ Examples:
   attentive classify --model runs/bert-sst2 \"A film of rare beauty.\"
   attentive classify --model runs/bert-mrpc --input pairs.tsv
   attentive classify --model runs/vit-mnist digit.png other.png
-  attentive classify --model runs/vit-mnist t10k-images-idx3-ubyte.gz --merge 6
+  attentive classify --model runs/vit-mnist t10k-images-idx3-ubyte.gz --merge 0,12,12,12
 
 A line with a tab is a pair of texts. With a ViT the arguments are PNG files, or IDX files of images.";
 
@@ -36,11 +37,11 @@ A line with a tab is a pair of texts. With a ViT the arguments are PNG files, or
 pub fn run(args: ClassifyArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let input = &args.input.input;
     if is_image_model(&input.model, terminal) {
-        let model = LoadedVit::open(&input.model, &input.device.device, args.merge, terminal)?;
+        let model = LoadedVit::open(&input.model, &input.device.device, &args.merge, terminal)?;
         let files: Vec<PathBuf> = input.texts.iter().map(PathBuf::from).collect();
         return model.classify(&files, args.input.batch_size, args.input.json);
     }
-    if args.merge > 0 {
+    if !args.merge.is_empty() {
         return Err(
             Ending::Usage("--merge is for images, and this model reads text".to_owned()).into(),
         );

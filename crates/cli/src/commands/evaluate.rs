@@ -63,9 +63,10 @@ pub struct EvaluateArgs {
     /// The IDX file of the classes of the images
     #[arg(long, value_name = "FILE", requires = "images")]
     labels: Option<PathBuf>,
-    /// Token merging: so many tokens of an image become one with another in each layer (ViT)
-    #[arg(long, value_name = "R", default_value_t = 0, requires = "images")]
-    merge: usize,
+    /// Token merging: so many tokens of an image become one with another in each layer; several numbers are those of the
+    /// layers (ViT)
+    #[arg(long, value_name = "R", value_delimiter = ',', requires = "images")]
+    merge: Vec<usize>,
     /// Keep the model's translations in a file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -114,7 +115,7 @@ pub fn run(args: EvaluateArgs, terminal: &Terminal) -> anyhow::Result<()> {
     }
     if let Some(images) = &args.images {
         let device = &args.device.device;
-        let model = LoadedVit::open(&args.model, device, args.merge, terminal)?;
+        let model = LoadedVit::open(&args.model, device, &args.merge, terminal)?;
         return model.evaluate(images, args.labels.as_ref(), args.json);
     }
     let choice = Choice::of(&args.model)?;

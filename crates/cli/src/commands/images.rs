@@ -27,7 +27,8 @@ use crate::wording::count;
 pub struct LoadedVit {
     config: VitConfig,
     network: Vit,
-    merge: usize,
+    /// Tokens that each layer merges; empty for none.
+    merge: Vec<usize>,
 }
 
 /// Whether a model, of whichever program, classifies images; what is wrong with it is told by whoever opens it.
@@ -63,7 +64,7 @@ impl LoadedVit {
     pub fn open(
         path: &Path,
         device: &str,
-        merge: usize,
+        merge: &[usize],
         terminal: &Terminal,
     ) -> anyhow::Result<Self> {
         let device = attentive_nn::device::parse(device)?;
@@ -72,13 +73,26 @@ impl LoadedVit {
         let network = Vit::load(config, &ModelDir::weights_path(&model.path), &device)
             .with_context(|| format!("cannot load the model {}", path.display()))?;
         let most = config.patches() / 2;
-        if merge > most {
+        if let Some(count) = merge.iter().find(|count| **count > most) {
             return Err(Ending::Usage(format!(
-                "--merge {merge} is more than half of the {} patches: at most {most}",
+                "--merge {count} is more than half of the {} patches: at most {most}",
                 config.patches()
             ))
             .into());
         }
+        let merge = match merge {
+            [] | [0] => Vec::new(),
+            [count] => vec![*count; config.layers],
+            all if all.len() == config.layers => all.to_vec(),
+            some => {
+                return Err(Ending::Usage(format!(
+                    "--merge names {} layers, and the model has {}: one number for all of them, or one for each",
+                    some.len(),
+                    config.layers
+                ))
+                .into());
+            }
+        };
         Ok(Self {
             config: config.clone(),
             network,
@@ -134,7 +148,7 @@ impl LoadedVit {
         let test = ClassifiedImages::new(test, &self.config.labels)?;
         let began = Instant::now();
         let (accuracy, loss) =
-            test.evaluate(&self.network, &self.config, self.merge, &SingleProcess);
+            test.evaluate(&self.network, &self.config, &self.merge, &SingleProcess);
         let speed = test.images.count as f64 / began.elapsed().as_secs_f64();
         let mut output = Output::stdout();
         if json {
@@ -175,7 +189,7 @@ impl LoadedVit {
         let ImageShape { size, channels, .. } = shape;
         let found = self
             .network
-            .inspect(self.values(pixels), [channels, size, size], self.merge);
+            .inspect(self.values(pixels), [channels, size, size], &self.merge);
         let best = largest(&found.probabilities);
         let heading = format!(
             "{}: {} ({:.2})",
@@ -189,7 +203,7 @@ impl LoadedVit {
             size,
         };
         let theme = picture.theme(Theme::Light);
-        let svg = if self.merge > 0 {
+        let svg = if !self.merge.is_empty() {
             image::draw_merged(shown, &found.groups, &heading, theme)
         } else {
             let rows = maps.of(image::class_attention(&found.layers)?)?;
@@ -207,7 +221,7 @@ impl LoadedVit {
         let count = pixels.len() / (channels * size * size);
         let shape = [count, channels, size, size];
         self.network
-            .classify(self.values(pixels), shape, self.merge)
+            .classify(self.values(pixels), shape, &self.merge)
     }
 
     fn values(&self, pixels: &[u8]) -> Vec<f32> {

@@ -114,7 +114,7 @@ impl ClassifiedImages {
         &self,
         model: &Vit,
         config: &VitConfig,
-        merge: usize,
+        merge: &[usize],
         processes: &dyn Communicator,
     ) -> (f64, f64) {
         let shape = ImageShape::from(config);
@@ -328,7 +328,7 @@ impl Task for ImageClassification {
 
     fn loss(&self, model: &Vit, batch: &ImageBatch, _epoch: u64, pass: &mut Pass) -> Tensor<1> {
         let images = batch.tensor(self.shape(), &model.device());
-        let class = model.forward(images, 0, pass).class;
+        let class = model.forward(images, &[], pass).class;
         let training = &self.recipe.training;
         let smoothing = match training.loss {
             LossKind::LabelSmoothing => training.label_smoothing,
@@ -346,7 +346,7 @@ impl Task for ImageClassification {
     }
 
     fn validate(&self, model: &Vit, processes: &dyn Communicator) -> Result<Scores> {
-        let (accuracy, loss) = self.val.evaluate(model, &self.config, 0, processes);
+        let (accuracy, loss) = self.val.evaluate(model, &self.config, &[], processes);
         Ok(Scores {
             loss,
             metrics: vec![("accuracy", accuracy)],
@@ -397,7 +397,7 @@ impl ImageClassification {
         let keep = |_: usize, image: &[u8]| image.to_vec();
         let batch = ImageBatch::collect(&self.val, &indices, self.shape(), &self.config, keep);
         let (size, channels) = (self.config.image_size, self.config.channels);
-        let found = model.classify(batch.values, [count, channels, size, size], 0);
+        let found = model.classify(batch.values, [count, channels, size, size], &[]);
         let name = |class: usize| &self.config.labels[class];
         let sample = |(index, probabilities): (usize, Vec<f32>)| {
             let class = largest(&probabilities);

@@ -21,7 +21,7 @@ pub struct Inspection {
 
 impl Vit {
     /// The probabilities of the classes of each image: `values` are `[count, channels, size, size]`, normalized.
-    pub fn classify(&self, values: Vec<f32>, shape: [usize; 4], merge: usize) -> Vec<Vec<f32>> {
+    pub fn classify(&self, values: Vec<f32>, shape: [usize; 4], merge: &[usize]) -> Vec<Vec<f32>> {
         let images = Tensor::<4>::from_data(TensorData::new(values, shape), &self.device());
         let pass = &mut Pass::evaluation();
         let class = self.forward(images, merge, pass).class;
@@ -29,7 +29,7 @@ impl Vit {
     }
 
     /// All that can be known about one image, `[channels, size, size]`.
-    pub fn inspect(&self, values: Vec<f32>, shape: [usize; 3], merge: usize) -> Inspection {
+    pub fn inspect(&self, values: Vec<f32>, shape: [usize; 3], merge: &[usize]) -> Inspection {
         let [channels, height, width] = shape;
         let data = TensorData::new(values, [1, channels, height, width]);
         let images = Tensor::<4>::from_data(data, &self.device());

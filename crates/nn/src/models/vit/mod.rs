@@ -101,18 +101,19 @@ impl Vit {
         self.class_token.val().device()
     }
 
-    /// Images `[batch, channels, height, width]`, normalized; each layer merges `merge` tokens, which is for inference.
-    pub fn forward(&self, images: Tensor<4>, merge: usize, pass: &mut Pass) -> VitOutput {
+    /// Images `[batch, channels, height, width]`, normalized. Each layer merges so many tokens as `merge` says, none where
+    /// it is empty; merging is for inference.
+    pub fn forward(&self, images: Tensor<4>, merge: &[usize], pass: &mut Pass) -> VitOutput {
         let batch = images.dims()[0];
         let mut x = self.embed(images, pass);
         let (mut weights, mut merged) = (Vec::new(), Vec::new());
         let mut sizes = vec![1.0; batch * x.dims()[1]];
-        for layer in &self.layers {
-            let output = if merge == 0 {
+        for (number, layer) in self.layers.iter().enumerate() {
+            let output = if merge.is_empty() {
                 layer.forward(x, &Mask::Open, None, pass)
             } else {
                 let len = x.dims()[1];
-                let mask = if merged.is_empty() {
+                let mask = if merge[..number].iter().all(|count| *count == 0) {
                     Mask::Open
                 } else {
                     let data = TensorData::new(sizes.clone(), [batch, len]);
@@ -120,7 +121,7 @@ impl Vit {
                 };
                 layer.forward_changing(x, &mask, pass, |x, keys| {
                     let metric = mean_over_heads(keys, self.heads);
-                    let merging = Merging::of(metric, &Sides::alternating(len), merge);
+                    let merging = Merging::of(metric, &Sides::alternating(len), merge[number]);
                     let (x, grown) = merging.merge(x, &sizes);
                     sizes = grown;
                     merged.push(merging);
