@@ -9,7 +9,10 @@
 use burn::tensor::{Tensor, TensorData};
 use rayon::prelude::*;
 
-use crate::ops::simd::simd;
+use crate::ops::{
+    attention_kernel::Transposed,
+    simd::{simd, sum},
+};
 
 /// Which tokens of each row become one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,16 +110,9 @@ impl Merging {
             .zip(counts.par_chunks_mut(after))
             .enumerate()
             .for_each(|(row, (merged, counts))| {
-                let places = self.places(row).iter().zip(&sizes[row * len..]);
-                let tokens = values[row * len * width..].chunks_exact(width);
-                for ((place, size), token) in places.zip(tokens) {
-                    counts[*place] += size;
-                    let sum = &mut merged[place * width..][..width];
-                    sum.iter_mut().zip(token).for_each(|(s, t)| *s += t * size);
-                }
-                for (sum, count) in merged.chunks_exact_mut(width).zip(counts.iter()) {
-                    sum.iter_mut().for_each(|value| *value /= count);
-                }
+                let tokens = &values[row * len * width..][..len * width];
+                let sizes = &sizes[row * len..][..len];
+                merge_row(tokens, sizes, self.places(row), merged, counts);
             });
         let merged = TensorData::new(merged, [batch, after, width]);
         (Tensor::from_data(merged, &device), counts)
@@ -152,24 +148,10 @@ pub fn mean_over_heads(keys: Tensor<3>, heads: usize) -> Tensor<3> {
     let data = keys.into_data();
     let values = data.as_slice::<f32>().expect("keys are f32");
     let mut mean = vec![0.0; batch * len * head_dim];
-    let rows = values.chunks_exact(width);
-    for (mean, row) in mean.chunks_exact_mut(head_dim).zip(rows) {
-        for head in row.chunks_exact(head_dim) {
-            mean.iter_mut().zip(head).for_each(|(m, k)| *m += k);
-        }
-        mean.iter_mut().for_each(|m| *m /= heads as f32);
-    }
+    mean.par_chunks_mut(len * head_dim)
+        .zip(values.par_chunks(len * width))
+        .for_each(|(mean, row)| mean_of_row(row, heads, head_dim, mean));
     Tensor::from_data(TensorData::new(mean, [batch, len, head_dim]), &device)
-}
-
-/// The tokens of a row, each of length 1.
-fn normalized(row: &[f32], width: usize) -> Vec<f32> {
-    let mut row = row.to_vec();
-    for token in row.chunks_exact_mut(width) {
-        let norm = token.iter().map(|v| v * v).sum::<f32>().sqrt();
-        token.iter_mut().for_each(|v| *v /= norm.max(1e-12));
-    }
-    row
 }
 
 /// The new place of every token: first the sources that stay, in their order, then the destinations.
@@ -204,28 +186,51 @@ fn places_of(row: &[f32], width: usize, sides: &Sides, count: usize) -> Vec<usiz
 }
 
 simd! {
+    /// The tokens of a row, each of length 1.
+    fn normalized(row: &[f32], width: usize) -> Vec<f32> {
+        let mut row = row.to_vec();
+        for token in row.chunks_exact_mut(width) {
+            let inverse = 1.0 / sum(token, |v| v * v).sqrt().max(1e-12);
+            token.iter_mut().for_each(|v| *v *= inverse);
+        }
+        row
+    }
+
+    fn mean_of_row(row: &[f32], heads: usize, head_dim: usize, mean: &mut [f32]) {
+        let share = 1.0 / heads as f32;
+        for (mean, token) in mean.chunks_exact_mut(head_dim).zip(row.chunks_exact(heads * head_dim)) {
+            for head in token.chunks_exact(head_dim) {
+                mean.iter_mut().zip(head).for_each(|(m, k)| *m += share * k);
+            }
+        }
+    }
+
+    /// The tokens of a row to their places, as means, and how much stands at each.
+    fn merge_row(tokens: &[f32], sizes: &[f32], places: &[usize], merged: &mut [f32], counts: &mut [f32]) {
+        let width = merged.len() / counts.len().max(1);
+        for (place, size) in places.iter().zip(sizes) {
+            counts[*place] += size;
+        }
+        for ((place, size), token) in places.iter().zip(sizes).zip(tokens.chunks_exact(width)) {
+            let share = size / counts[*place];
+            let mean = &mut merged[place * width..][..width];
+            mean.iter_mut().zip(token).for_each(|(mean, value)| *mean += share * value);
+        }
+    }
+
     /// The number of every source that is not protected, its most similar destination, and how similar they are.
     fn most_similar(row: &[f32], width: usize, sides: &Sides) -> Vec<(usize, usize, f32)> {
         let count = sides.destinations.len();
-        // Transposed, so that the similarities to all destinations are sums side by side.
-        let mut columns = vec![0.0; width * count];
-        for (place, destination) in sides.destinations.iter().enumerate() {
-            for (column, value) in row[destination * width..][..width].iter().enumerate() {
-                columns[column * count + place] = *value;
-            }
-        }
-        let mut similarities = vec![0.0f32; count];
+        let token = |place: &usize| &row[place * width..][..width];
+        let destinations: Vec<f32> = sides.destinations.iter().flat_map(token).copied().collect();
+        let mut columns = Transposed::new(count, width);
+        columns.load(&destinations, width);
+        let mut similarities = vec![0.0f32; columns.padded];
         let mut pairs = Vec::with_capacity(sides.most());
         for (number, source) in sides.sources.iter().enumerate().skip(sides.protected) {
-            similarities.fill(0.0);
-            let source = &row[source * width..][..width];
-            for (factor, column) in source.iter().zip(columns.chunks_exact(count)) {
-                for (similarity, value) in similarities.iter_mut().zip(column) {
-                    *similarity += factor * value;
-                }
-            }
+            columns.dots(token(source), &mut similarities);
             let mut best = (0, f32::NEG_INFINITY);
-            for (place, similarity) in similarities.iter().enumerate() {
+            for (place, similarity) in similarities[..count].iter().enumerate() {
                 if *similarity > best.1 {
                     best = (place, *similarity);
                 }

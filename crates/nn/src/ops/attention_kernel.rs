@@ -7,16 +7,16 @@ use super::simd::LANES;
 
 /// The keys or values of one head transposed, `[head_dim, padded]`, so that products with all of them fill
 /// whole vectors.
-pub(super) struct Transposed {
+pub(crate) struct Transposed {
     columns: Vec<f32>,
     key_len: usize,
     /// The number of keys, rounded up to whole vectors; the padding is zero.
-    pub(super) padded: usize,
+    pub(crate) padded: usize,
 }
 
 impl Transposed {
     #[inline(always)]
-    pub(super) fn new(key_len: usize, head_dim: usize) -> Self {
+    pub(crate) fn new(key_len: usize, head_dim: usize) -> Self {
         let padded = key_len.next_multiple_of(LANES);
         Self {
             columns: vec![0.0; head_dim * padded],
@@ -27,7 +27,7 @@ impl Transposed {
 
     /// Takes the first columns of `rows`, which lie `step` apart.
     #[inline(always)]
-    pub(super) fn load(&mut self, rows: &[f32], step: usize) {
+    pub(crate) fn load(&mut self, rows: &[f32], step: usize) {
         for (d, column) in self.columns.chunks_exact_mut(self.padded).enumerate() {
             for (j, value) in column[..self.key_len].iter_mut().enumerate() {
                 *value = rows[j * step + d];
@@ -37,7 +37,7 @@ impl Transposed {
 
     /// `results[j] = vector . row j`
     #[inline(always)]
-    pub(super) fn dots(&self, vector: &[f32], results: &mut [f32]) {
+    pub(crate) fn dots(&self, vector: &[f32], results: &mut [f32]) {
         for (block, results) in results.chunks_exact_mut(LANES).enumerate() {
             // Four sums side by side: one alone would wait for itself.
             let [mut a, mut b, mut c, mut d] = [[0.0f32; LANES]; 4];

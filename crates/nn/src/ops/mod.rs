@@ -23,7 +23,7 @@ mod adam;
 mod attention;
 mod attention_blocks;
 mod attention_gru;
-mod attention_kernel;
+pub(crate) mod attention_kernel;
 mod attention_softmax;
 #[cfg(target_arch = "x86_64")]
 mod bf16;
