@@ -202,16 +202,16 @@ fn a_small_vit_learns_its_classes_in_seconds() {
 fn fine_tuning_may_change_the_dropout_and_not_the_sizes() {
     let folder = folder();
     let first = folder.path().join("first");
-    let begin = |text, out: &str, changes: &[&str]| {
-        let recipe = recipe(folder.path(), text, changes);
+    let begin = |out: &str, changes: &[&str]| {
+        let recipe = recipe(folder.path(), VIT, changes);
         run(&recipe, &folder.path().join(out), u64::MAX).0
     };
-    begin(VIT, "first", &["training.max_steps=2"]).unwrap();
+    begin("first", &["training.max_steps=2"]).unwrap();
     let start = format!("training.start_from={}", first.display());
     let changes = ["training.max_steps=2", start.as_str(), "model.dropout=0.3"];
-    assert_eq!(begin(VIT, "second", &changes).unwrap(), Outcome::Finished);
+    assert_eq!(begin("second", &changes).unwrap(), Outcome::Finished);
     let wider = ["training.max_steps=2", start.as_str(), "model.d_ff=48"];
-    let message = begin(VIT, "third", &wider).unwrap_err().to_string();
+    let message = begin("third", &wider).unwrap_err().to_string();
     assert!(message.contains("`model.d_ff`: 32"), "{message}");
 }
 

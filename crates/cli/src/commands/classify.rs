@@ -41,7 +41,7 @@ pub fn run(args: ClassifyArgs, terminal: &Terminal) -> anyhow::Result<()> {
         let files: Vec<PathBuf> = input.texts.iter().map(PathBuf::from).collect();
         return model.classify(&files, args.input.batch_size, args.input.json);
     }
-    if !args.merge.is_empty() {
+    if args.merge.iter().any(|count| *count > 0) {
         return Err(
             Ending::Usage("--merge is for images, and this model reads text".to_owned()).into(),
         );
