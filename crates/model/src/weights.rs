@@ -18,6 +18,8 @@ use serde::Deserialize;
 
 use crate::durable::DurableFile;
 use crate::error::{ModelError, Result};
+use crate::int8;
+use crate::tensors::{Role, TensorSpec};
 
 /// A weights file, mapped into memory or part of the program.
 #[derive(Debug)]
@@ -121,6 +123,55 @@ impl Weights {
             shape.to_vec(),
             values.map(|&value| f32::from_le_bytes(value)).collect(),
         ))
+    }
+
+    /// A matrix of 8-bit numbers output by output, and the scale of each output; nothing if the file has it as f32.
+    pub fn int8_matrix(
+        &self,
+        name: &str,
+        outputs: usize,
+        inputs: usize,
+    ) -> Result<Option<(Vec<i8>, Vec<f32>)>> {
+        let scales = int8::scale_name(name);
+        if self.shape(&scales).is_none() {
+            return Ok(None);
+        }
+        let place = self.i8_place(name, &int8::packed_shape(inputs, outputs))?;
+        let packed: Vec<i8> = self.bytes(place).iter().map(|&byte| byte as i8).collect();
+        self.f32_place(&scales, &[outputs])?;
+        let (_, scales) = self.tensor(&scales)?;
+        Ok(Some((int8::unpack(&packed, outputs, inputs), scales)))
+    }
+
+    /// The values of a tensor of the schema in f32, row-major, also where the file has them as int8.
+    pub fn unpacked(&self, tensor: &TensorSpec) -> Result<Vec<f32>> {
+        let TensorSpec { name, shape, role } = tensor;
+        if let &[rows, columns] = &shape[..] {
+            // In a token table the tokens are the outputs.
+            let by_output = *role == Role::Embedding;
+            let (outputs, inputs) = if by_output {
+                (rows, columns)
+            } else {
+                (columns, rows)
+            };
+            if let Some((values, scales)) = self.int8_matrix(name, outputs, inputs)? {
+                let value = |output: usize, input: usize| {
+                    f32::from(values[output * inputs + input]) * scales[output]
+                };
+                let cells = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+                return Ok(cells
+                    .map(|(row, column)| {
+                        if by_output {
+                            value(row, column)
+                        } else {
+                            value(column, row)
+                        }
+                    })
+                    .collect());
+            }
+        }
+        self.f32_place(name, shape)?;
+        Ok(self.tensor(name)?.1)
     }
 
     /// Where the values of an f32 tensor of this shape are; see [`Weights::bytes`].

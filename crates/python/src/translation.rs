@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 /// >>> import attentive
 /// >>> translation = attentive.Translator("de-en").translate("Guten Morgen!", n_best=3)
 /// >>> translation.text
-/// 'Good morning.'
+/// 'Good morning!'
 /// >>> len(translation.alternatives)
 /// 2
 #[pyclass(frozen, module = "attentive")]

@@ -75,7 +75,7 @@ def test_asyncio_keeps_options_apart_and_tells_errors(translator: Translator) ->
 
     plain, two, hello, page, nothing, wrong = asyncio.run(main())
     assert plain == translator.translate(sentence) and two == translator.translate(sentence, n_best=2)
-    assert str(hello).startswith("Hello") and str(page) == "<b>Good morning.</b>" and nothing == []
+    assert str(hello).startswith("Hello") and str(page) == "<b>Good morning!</b>" and nothing == []
     assert isinstance(wrong, AttentiveError)
 
 
@@ -90,7 +90,7 @@ def test_a_cancelled_task_stops_the_work_and_others_go_on(translator: Translator
             await long
         return str(await waiting)
 
-    assert asyncio.run(main()) == "Thank you."
+    assert asyncio.run(main()) == "Thanks."
 
 
 def test_ctrl_c_interrupts_and_the_translator_lives_on(translator: Translator, many: list[str]) -> None:
@@ -101,7 +101,7 @@ def test_ctrl_c_interrupts_and_the_translator_lives_on(translator: Translator, m
         found = translator.translate(many * 40, beam=16)
     timer.join()
     assert found is None
-    assert translator.translate("Danke.").text == "Thank you."
+    assert translator.translate("Danke.").text == "Thanks."
 
 
 def test_ctrl_c_interrupts_a_single_long_text_and_leaves_no_file(translator: Translator, many: list[str], tmp_path: object) -> None:
@@ -145,7 +145,7 @@ def test_a_signal_handler_may_translate(many: list[str]) -> None:
             assert len(translator.translate(many)) == len(translator.translate([" ".join(many)] * 2)) * 126
         finally:
             signal.signal(signal.SIGALRM, old)
-        assert called == ["Thank you."]
+        assert called == ["Thanks."]
 
 
 FORKED = """

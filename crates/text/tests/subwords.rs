@@ -159,6 +159,34 @@ fn subwords_are_learned_and_not_only_bytes() {
 }
 
 #[test]
+fn a_token_of_another_vocabulary_is_the_same_one_or_cut_where_it_stands_in_a_word() {
+    for kind in [TokenizerKind::Unigram, TokenizerKind::Bpe] {
+        let large = train(&options(kind));
+        let small = train(&TokenizerOptions {
+            vocab_size: 300,
+            ..options(kind)
+        });
+        let (mut same, mut cut) = (0, 0);
+        for id in 0..large.vocab_size() as u32 {
+            let token = large.token(id).unwrap();
+            let ids = small.ids_of_token(&large, id);
+            match small.id(token) {
+                Some(own) => {
+                    assert_eq!(ids, [own], "{token}");
+                    same += 1;
+                }
+                None => {
+                    let spelled = ids.iter().map(|&id| small.token(id).unwrap());
+                    assert_eq!(spelled.collect::<String>(), token, "no space is added");
+                    cut += 1;
+                }
+            }
+        }
+        assert!(same >= 260 && cut > 10, "{same} {cut}");
+    }
+}
+
+#[test]
 fn special_ids_are_dropped_from_text_except_unk() {
     for tokenizer in TRAINED.iter() {
         let mut ids = vec![BOS];

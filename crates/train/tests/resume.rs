@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::atomic::AtomicBool};
 
-use attentive_model::directory::ModelDir;
+use attentive_model::{config::ModelConfig as _, directory::ModelDir};
 use attentive_nn::{models::transformer::Transformer, ops::Precision, parameters};
 use attentive_train::{
     Recipe, Session, TrainError, evaluation,
@@ -289,16 +289,81 @@ fn a_run_may_begin_with_the_weights_and_vocabularies_of_another_model() {
     run(&still, &third, 0).0.unwrap();
     assert_eq!(weights(&first), weights(&third));
 
-    let wider = recipe(&[&start, "model.d_ff=48"]);
-    let error = run(&wider, &dir.path().join("wider"), 0).0.unwrap_err();
-    let message = error.to_string();
-    assert!(
-        message.contains("`model.d_ff`: 32 in the model, 48 in the recipe"),
-        "{message}"
-    );
+    // What the model's configuration leaves out, because it is usual, may not differ either.
+    for (change, expected) in [
+        (
+            "model.d_ff=48",
+            "`model.d_ff`: 32 in the model, 48 in the recipe",
+        ),
+        (
+            "model.embedding_norm=layer_norm",
+            "`model.embedding_norm`: the default in the model",
+        ),
+    ] {
+        let other = recipe(&[&start, change]);
+        let error = run(&other, &dir.path().join("other"), 0).0.unwrap_err();
+        let message = error.to_string();
+        assert!(message.contains(expected), "{message}");
+    }
     let nowhere = recipe(&["training.start_from=no/such/model"]);
     let error = run(&nowhere, &dir.path().join("nowhere"), 0).0.unwrap_err();
     assert!(error.to_string().contains("no/such/model"), "{error}");
+}
+
+#[test]
+fn a_run_may_begin_with_quantized_weights_and_with_a_vocabulary_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    run(&recipe(&[]), &path("first"), 2).0.unwrap();
+    attentive_runtime::cpu::quantize(&path("first"), &path("int8")).unwrap();
+    let still = ["schedule.factor=1e-30", "training.ema_decay=0.0"];
+    let values = |run: &str, name: &str| {
+        let file = ModelDir::weights_path(&path(run).join("last"));
+        attentive_model::weights::Weights::open(file)
+            .unwrap()
+            .tensor(name)
+            .unwrap()
+    };
+    let start = format!("training.start_from={}", path("int8").display());
+    let unpacked = recipe(&[&start, still[0], still[1]]);
+    run(&unpacked, &path("unpacked"), 0).0.unwrap();
+    for tensor in ModelDir::open(path("first")).unwrap().config.tensors() {
+        let (_, first) = values("first", &tensor.name);
+        let largest = first
+            .iter()
+            .fold(0.0f32, |most, value| most.max(value.abs()));
+        for (found, expected) in values("unpacked", &tensor.name).1.iter().zip(first) {
+            let away = (found - expected).abs();
+            assert!(
+                away <= largest / 250.0,
+                "{}: {found} and {expected}",
+                tensor.name
+            );
+        }
+    }
+
+    // Fewer symbols are a smaller vocabulary, whose tokens the first model has all.
+    let start = format!("training.start_from={}", path("first").display());
+    let learned = "training.start_vocabulary=learned";
+    let own = recipe(&[
+        &start,
+        learned,
+        "data.synthetic.symbols=6",
+        still[0],
+        still[1],
+    ]);
+    run(&own, &path("own"), 0).0.unwrap();
+    let tokenizer = |run: &str| ModelDir::open(path(run)).unwrap().tokenizers.tgt;
+    let (old, new) = (tokenizer("first"), tokenizer("own"));
+    assert_eq!((old.vocab_size(), new.vocab_size()), (12, 10));
+    let name = "embeddings.target.weight";
+    let (before, after) = (values("first", name).1, values("own", name).1);
+    for id in 0..new.vocab_size() as u32 {
+        let same = old.id(new.token(id).unwrap()).unwrap() as usize;
+        assert_eq!(after[id as usize * 16..][..16], before[same * 16..][..16]);
+    }
+    let name = "encoder.layers.0.feed_forward.inner.weight";
+    assert_eq!(values("own", name), values("first", name));
 }
 
 #[test]

@@ -8,7 +8,6 @@ use attentive_model::config::{
 };
 use attentive_model::directory::ModelDir;
 use attentive_model::generation::Generation;
-use attentive_model::int8;
 use attentive_model::weights::Weights;
 
 use super::ExportFormat;
@@ -136,19 +135,8 @@ impl<'a> Source<'a> {
 
     /// The matrix if it is one of 8 bits, packed as the kernels read it.
     fn packed(&self, name: &str, rows: usize, columns: usize) -> Result<Option<Matrix>> {
-        let scales = int8::scale_name(name);
-        if self.weights.shape(&scales).is_none() {
-            return Ok(None);
-        }
-        let place = self
-            .weights
-            .i8_place(name, &int8::packed_shape(columns, rows))?;
-        let packed = self.weights.bytes(place).iter().map(|&byte| byte as i8);
-        let packed: Vec<i8> = packed.collect();
-        Ok(Some(Matrix::Int8 {
-            values: int8::unpack(&packed, rows, columns),
-            scales: self.tensor(&scales)?,
-        }))
+        let matrix = self.weights.int8_matrix(name, rows, columns)?;
+        Ok(matrix.map(|(values, scales)| Matrix::Int8 { values, scales }))
     }
 
     /// Values of a tensor that is f32 in every model: norms, biases, positions.

@@ -118,25 +118,26 @@ impl Merging {
         (Tensor::from_data(merged, &device), counts)
     }
 
-    /// Copies of the merged tokens at all places that they stand for: `[batch, fewer, width]` ->
-    /// `[batch, len, width]`.
-    pub fn unmerge(&self, x: Tensor<3>) -> Tensor<3> {
-        let [batch, after, width] = x.dims();
-        let len = self.lengths.0;
+    /// Copies of the merged tokens at all places that they stand for: `[batch, fewer, width]` -> `[batch, len, width]`.
+    pub fn unmerge(&self, merged: Tensor<3>) -> Tensor<3> {
+        let [batch, _, width] = merged.dims();
+        let nothing = Tensor::zeros([batch, self.lengths.0, width], &merged.device());
+        self.add_unmerged(nothing, merged)
+    }
+
+    /// Adds the merged tokens to all places that they stand for: `x` `[batch, len, width]` and `[batch, fewer, width]`
+    /// -> `[batch, len, width]`.
+    pub fn add_unmerged(&self, x: Tensor<3>, merged: Tensor<3>) -> Tensor<3> {
+        let [_, len, width] = x.dims();
         let device = x.device();
-        let data = x.into_data();
-        let values = data.as_slice::<f32>().expect("hidden vectors are f32");
-        let mut spread = vec![0.0; batch * len * width];
-        spread
-            .par_chunks_mut(len * width)
+        let (mut x, merged) = (x.into_data(), merged.into_data());
+        let merged = merged.as_slice::<f32>().expect("hidden vectors are f32");
+        let rows = x.as_mut_slice::<f32>().expect("hidden vectors are f32");
+        rows.par_chunks_mut(len * width)
+            .zip(merged.par_chunks(self.lengths.1 * width))
             .enumerate()
-            .for_each(|(row, spread)| {
-                let merged = &values[row * after * width..][..after * width];
-                for (token, place) in spread.chunks_exact_mut(width).zip(self.places(row)) {
-                    token.copy_from_slice(&merged[place * width..][..width]);
-                }
-            });
-        Tensor::from_data(TensorData::new(spread, [batch, len, width]), &device)
+            .for_each(|(row, (x, merged))| add_row_unmerged(x, merged, self.places(row)));
+        Tensor::from_data(x, &device)
     }
 }
 
@@ -218,6 +219,14 @@ simd! {
         }
     }
 
+    fn add_row_unmerged(x: &mut [f32], merged: &[f32], places: &[usize]) {
+        let width = x.len() / places.len();
+        for (token, place) in x.chunks_exact_mut(width).zip(places) {
+            let merged = &merged[place * width..][..width];
+            token.iter_mut().zip(merged).for_each(|(token, merged)| *token += merged);
+        }
+    }
+
     /// The number of every source that is not protected, its most similar destination, and how similar they are.
     fn most_similar(row: &[f32], width: usize, sides: &Sides) -> Vec<(usize, usize, f32)> {
         let count = sides.destinations.len();
@@ -267,8 +276,9 @@ mod tests {
         for (got, expected) in merged_values.iter().zip(expected) {
             assert!((got - expected).abs() < 1e-6, "{merged_values:?}");
         }
-        let spread = floats(merging.unmerge(merged));
-        assert_eq!(spread[4..8], [0.075, 3.5, 0.075, 3.5]);
+        let ones = tokens(&[[1.0, 1.0]; 5]);
+        let spread = floats(merging.add_unmerged(ones, merged));
+        assert_eq!(spread[4..8], [1.075, 4.5, 1.075, 4.5]);
     }
 
     #[test]

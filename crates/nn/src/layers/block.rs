@@ -148,22 +148,22 @@ impl Block {
     }
 
     /// As [`Block::forward`] of a block with its norms before the sub-layers, each of which reads what `fewer` makes of
-    /// its input, and whose output `all` spreads over all positions again.
+    /// its input, and whose output `add` adds to all positions again. For inference: there is no dropout.
     pub fn forward_on_fewer(
         &self,
         x: Tensor<3>,
         pass: &mut Pass,
         fewer: impl Fn(Tensor<3>) -> Tensor<3>,
-        all: impl Fn(Tensor<3>) -> Tensor<3>,
+        add: impl Fn(Tensor<3>, Tensor<3>) -> Tensor<3>,
     ) -> Tensor<3> {
         let norm = &self.self_attention_norm;
         let input = fewer(self.residual.input(&x, norm));
         let attended = self.self_attention.forward(input, &Mask::Open, None, pass);
-        let x = self.residual.add(x, all(attended.hidden), norm, pass);
+        let x = add(x, attended.hidden);
         let norm = &self.feed_forward_norm;
         let input = fewer(self.residual.input(&x, norm));
         let y = self.feed_forward.forward(input, pass);
-        self.residual.add(x, all(y), norm, pass)
+        add(x, y)
     }
 
     /// The first residual connection: what the block read, and what its attention made of it. `[batch, len, d_model]`

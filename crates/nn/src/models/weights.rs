@@ -14,7 +14,7 @@ use crate::{error::NnError, parameters};
 pub fn load<C: ModelConfig, M: Module>(config: &C, zeros: M, file: &Path) -> Result<M, NnError> {
     let weights = Weights::open(file)?;
     if weights.is_int8() {
-        let reason = "the weights are int8, which only translating on the CPU can use; \
+        let reason = "the weights are int8, which only translating on the CPU and fine-tuning can use; \
                       give the directory they were made from";
         let (path, reason) = (file.to_path_buf(), reason.to_string());
         return Err(ModelError::WrongCompute { path, reason }.into());

@@ -1,7 +1,8 @@
 //! Elementwise operations between matrix products: bias, ReLU, dropout and sums, in one pass over memory.
 //!
 //! [`bias_relu_dropout`] stands inside the feed-forward layer, [`dropout_add`] at every residual
-//! connection. Both are bound by memory, so half the passes is half the time.
+//! connection, and [`add_to_rows`] adds positions, or what an image is about, to all of its tokens. All are bound by
+//! memory, so half the passes is half the time.
 
 use burn::{
     backend::flex::FlexTensor,
@@ -47,6 +48,15 @@ pub fn dropout_add(x: Tensor<3>, y: Tensor<3>, rate: f64, keys: &mut Option<Keys
         tracked,
         [x.into_dispatch(), y.into_dispatch()],
     )
+}
+
+/// `x + row` for `x` `[batch, len, width]` and one row for each of the batch, `[batch, 1, width]`.
+pub fn add_to_rows(x: Tensor<3>, row: Tensor<3>) -> Tensor<3> {
+    if !on_cpu(&x.device()) {
+        return x + row;
+    }
+    let tracked = x.is_autodiff();
+    apply(AddToRows, tracked, [x.into_dispatch(), row.into_dispatch()])
 }
 
 /// Rows per task; fixed, so that sums over rows do not depend on the number of threads.
@@ -122,7 +132,53 @@ impl CpuOp<2> for Add {
     }
 }
 
+#[derive(Debug, Clone)]
+struct AddToRows;
+
+impl CpuOp<2> for AddToRows {
+    /// The rows, for their shape.
+    type Saved = FlexTensor;
+
+    fn forward(&self, [x, row]: [FlexTensor; 2]) -> (FlexTensor, FlexTensor) {
+        let (mut x, row) = (contiguous(x), contiguous(row));
+        let (len, width) = (x.layout().shape()[1], x.layout().shape()[2]);
+        let rows = row.storage::<f32>();
+        x.storage_mut::<f32>()
+            .par_chunks_mut(len * width)
+            .zip(rows.par_chunks(width))
+            .for_each(|(x, row)| {
+                // One of the batch alone is enough for all threads.
+                x.par_chunks_mut(ROWS * width).for_each(|x| add_row(x, row));
+            });
+        (x, row)
+    }
+
+    fn backward(&self, row: FlexTensor, gradient: FlexTensor) -> [FlexTensor; 2] {
+        let gradient = contiguous(gradient);
+        let (len, width) = (gradient.layout().shape()[1], gradient.layout().shape()[2]);
+        let sums = gradient.storage::<f32>().par_chunks(len * width);
+        let sums = sums
+            .flat_map_iter(|gradient| sum_of_rows(gradient, width))
+            .collect();
+        [gradient, tensor_like(&row, sums)]
+    }
+}
+
 simd! {
+    fn add_row(x: &mut [f32], row: &[f32]) {
+        for x in x.chunks_exact_mut(row.len()) {
+            x.iter_mut().zip(row).for_each(|(x, row)| *x += row);
+        }
+    }
+
+    fn sum_of_rows(rows: &[f32], width: usize) -> Vec<f32> {
+        let mut sums = vec![0.0; width];
+        for row in rows.chunks_exact(width) {
+            sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+        }
+        sums
+    }
+
     fn bias_relu_rows(x: &mut [f32], bias: &[f32], pattern: Option<Pattern>, first: u32) {
         for (row, x) in x.chunks_exact_mut(bias.len()).enumerate() {
             for (x, bias) in x.iter_mut().zip(bias) {
@@ -166,6 +222,22 @@ mod tests {
     use super::*;
     use crate::ops::check::{assert_same_gradients, random};
     use proptest::prelude::*;
+
+    #[test]
+    fn a_fused_sum_with_rows_equals_the_composed_one() {
+        for [batch, len, width] in [[1, 1, 1], [3, 5, 7], [2, 196, 48]] {
+            assert_same_gradients(
+                [random([batch, len, width], 3), random([batch, 1, width], 4)],
+                |[x, row]| {
+                    add_to_rows(
+                        x.reshape([batch, len, width]),
+                        row.reshape([batch, 1, width]),
+                    )
+                },
+                |[x, row]| x.reshape([batch, len, width]) + row.reshape([batch, 1, width]),
+            );
+        }
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]

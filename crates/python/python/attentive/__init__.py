@@ -3,7 +3,7 @@
 >>> import attentive
 >>> translator = attentive.Translator("de-en")
 >>> translator.translate("Guten Morgen!").text
-'Good morning.'
+'Good morning!'
 
 - :class:`Translator` translates strings, lists, streams, files and documents, with threads and with asyncio.
 - :mod:`attentive.score` has sacreBLEU's metrics (``BLEU``, ``CHRF``, ``TER``) with the same numbers.

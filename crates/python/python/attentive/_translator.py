@@ -31,7 +31,7 @@ class Glossary:
     >>> import attentive
     >>> terms = attentive.Glossary({"Bahnhof": "depot"})
     >>> attentive.Translator("de-en").translate("Wo ist der Bahnhof?", glossary=terms).text
-    'Where is the depot?'
+    'Where is the station depot?'
     """
 
     def __init__(self, terms: Terms, *, exact: bool = False, case_sensitive: bool = False) -> None:
@@ -78,9 +78,9 @@ class Translator:
     >>> import attentive
     >>> translator = attentive.Translator("de-en")
     >>> translator.translate("Guten Morgen!").text
-    'Good morning.'
+    'Good morning!'
     >>> [str(translation) for translation in translator.translate(["Guten Morgen!", "Danke."])]
-    ['Good morning.', 'Thank you.']
+    ['Good morning!', 'Thanks.']
 
     It can be used from any number of threads, and after a fork. While it works, other threads of Python run, and Ctrl-C
     interrupts it.
@@ -146,7 +146,7 @@ class Translator:
         >>> import attentive
         >>> translator = attentive.Translator("de-en")
         >>> translator.translate("<b>Guten</b> Morgen!", html=True).text
-        '<b>Good</b> morning.'
+        '<b>Good</b> morning!'
 
         :param beam: Beam size; 1 is greedy search. What is usual for the model if it is not given (often 4).
         :param n_best: How many translations of each text; the others are its ``alternatives``.
@@ -199,8 +199,8 @@ class Translator:
         >>> lines = (line for line in ["Guten Morgen!", "Danke."])
         >>> for translation in attentive.Translator("de-en").translate_stream(lines):
         ...     print(translation)
-        Good morning.
-        Thank you.
+        Good morning!
+        Thanks.
 
         :param window: How many texts are read before they are translated together: few answer sooner, many are faster.
             With 1 each is answered before the next is read. Without it, the first windows are small.
@@ -271,7 +271,7 @@ class Translator:
         >>> async def main():
         ...     return await asyncio.gather(*map(translator.atranslate, ["Guten Morgen!", "Danke."]))
         >>> [translation.text for translation in asyncio.run(main())]
-        ['Good morning.', 'Thank you.']
+        ['Good morning!', 'Thanks.']
         """
         model = self._with(options)
         if isinstance(text, str):

@@ -33,6 +33,7 @@ pub use sentencepiece::SentencePiece;
 pub use wordpiece::MASK;
 
 use crate::error::{Result, TextError};
+use crate::special::{SPECIALS, UNK};
 use characters::Characters;
 use subword::SubwordTokenizer;
 use subword_nmt::SubwordNmt;
@@ -273,6 +274,24 @@ impl Tokenizer {
     /// The id of a vocabulary entry, special tokens included.
     pub fn id(&self, token: &str) -> Option<u32> {
         self.vocabulary().id(token)
+    }
+
+    /// The ids that stand for token `id` of another tokenizer here: the entry that is spelled alike, or the pieces
+    /// that its text is cut into. Where both know subwords of our own, one in the middle of a word stays one; between
+    /// other kinds, whose spellings mean different things, the token is a text of its own.
+    pub fn ids_of_token(&self, other: &Tokenizer, id: u32) -> Vec<u32> {
+        if (id as usize) < SPECIALS.len() {
+            return vec![id];
+        }
+        if let (Inner::Subword(own), Inner::Subword(other)) = (&self.0, &other.0) {
+            return own.ids_of_token(other, id);
+        }
+        let same = other.token(id).filter(|_| self.kind() == other.kind());
+        if let Some(same) = same.and_then(|token| self.id(token)) {
+            return vec![same];
+        }
+        let ids = self.encode(&other.decode(&[id]));
+        if ids.is_empty() { vec![UNK] } else { ids }
     }
 
     /// The number of entries, special tokens included.

@@ -10,8 +10,8 @@ use attentive_text::tokenizer::TokenizerOptions;
 use super::Model;
 use super::sections::{
     BestBy, Checkpoints, Data, LossKind, Optimizer, OptimizerKind, PrecisionChoice, ScheduleKind,
-    ScheduleSection, ScheduleUnit, Synthetic, SyntheticTask, TokenizerSection, Training,
-    Validation,
+    ScheduleSection, ScheduleUnit, StartVocabulary, Synthetic, SyntheticTask, TokenizerSection,
+    Training, Validation,
 };
 
 impl Default for Data {
@@ -83,6 +83,7 @@ impl Default for Training {
         Training {
             seed: 1,
             start_from: String::new(),
+            start_vocabulary: StartVocabulary::Given,
             epochs: 20,
             max_steps: 0,
             max_minutes: 0.0,

@@ -77,6 +77,7 @@ const ONLY: &[(&str, &[Family])] = &[
     ("augmentation.marks", TRANSLATION),
     ("augmentation", AUGMENTED),
     ("pruning", BERT),
+    ("training.start_vocabulary", TRANSLATION),
     ("training.batch_tokens", TRANSLATION),
     ("training.batch_sentences", TRANSLATION),
     ("training.similar_lengths", TRANSLATION),

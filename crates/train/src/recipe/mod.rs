@@ -29,8 +29,8 @@ pub use model::Model;
 pub use pruning::PruningSection;
 pub use sections::{
     Augmentation, BestBy, Checkpoints, Data, LossKind, Optimizer, OptimizerKind, PrecisionChoice,
-    ScheduleKind, ScheduleSection, ScheduleUnit, Synthetic, SyntheticTask, TokenizerSection,
-    Training, Validation,
+    ScheduleKind, ScheduleSection, ScheduleUnit, StartVocabulary, Synthetic, SyntheticTask,
+    TokenizerSection, Training, Validation,
 };
 pub use written::Written;
 

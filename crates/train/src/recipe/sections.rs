@@ -156,8 +156,10 @@ pub struct Training {
     /// Decides the first weights, the order of the batches and the dropout.
     pub seed: u64,
     /// Fine-tuning: folder of a trained model whose weights and vocabularies to begin with, in place of random
-    /// weights and of `[tokenizer]`; empty for none.
+    /// weights and of `[tokenizer]`; empty for none. It may be quantized.
     pub start_from: String,
+    /// Which vocabularies a model that is fine-tuned has.
+    pub start_vocabulary: StartVocabulary,
     /// Most epochs: times that training goes through the corpus.
     pub epochs: usize,
     /// Stop after so many steps; 0 for no limit.
@@ -193,6 +195,24 @@ pub struct Training {
     pub precision: PrecisionChoice,
     /// Steps between two lines of `metrics.jsonl`.
     pub log_every: usize,
+}
+
+impl Training {
+    /// Whether the vocabularies are learned from the text, as `[tokenizer]` says.
+    pub fn learns_vocabulary(&self) -> bool {
+        self.start_from.is_empty() || self.start_vocabulary == StartVocabulary::Learned
+    }
+}
+
+/// The vocabularies of a model that begins with another one's weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StartVocabulary {
+    /// Those of the other model.
+    Given,
+    /// Vocabulary transfer: learned from this text, as `[tokenizer]` says. A token that the other model has keeps its
+    /// vector, and any other begins with the mean of those that the other model would write it with.
+    Learned,
 }
 
 /// The precision of the factors of matrix products.

@@ -24,8 +24,9 @@ pub mod images;
 pub mod language_model;
 pub mod masked_language_model;
 pub mod translation;
+mod vocabulary_transfer;
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use attentive_model::{config::ModelConfig, tensors::TensorSpec};
 use attentive_nn::pass::Pass;
@@ -202,14 +203,19 @@ fn refuse_other_sizes<C: ModelConfig>(
         Ok(serde_json::Value::Object(keys)) => keys,
         _ => unreachable!("a configuration is an object of plain values"),
     };
-    let asked = keys(asked);
-    let differences: Vec<String> = keys(given)
+    let (given, asked) = (keys(given), keys(asked));
+    // What is usual is not written down, on either side.
+    let all: BTreeSet<&String> = given.keys().chain(asked.keys()).collect();
+    let said = |value: Option<&serde_json::Value>| {
+        value.map_or("the default".to_owned(), |v| v.to_string())
+    };
+    let differences: Vec<String> = all
         .into_iter()
-        .filter(|(key, value)| key != "dropout" && asked.get(key) != Some(value))
-        .filter(|(key, _)| !free.contains(&key.as_str()))
-        .map(|(key, value)| {
-            let asked = asked.get(&key).unwrap_or(&serde_json::Value::Null);
-            format!("`model.{key}`: {value} in the model, {asked} in the recipe")
+        .filter(|key| *key != "dropout" && !free.contains(&key.as_str()))
+        .filter(|key| given.get(*key) != asked.get(*key))
+        .map(|key| {
+            let [given, asked] = [&given, &asked].map(|config| said(config.get(key)));
+            format!("`model.{key}`: {given} in the model, {asked} in the recipe")
         })
         .collect();
     if differences.is_empty() {

@@ -3,12 +3,13 @@
 //! Neighbors: [`crate::data`] makes the batches, `attentive_nn` computes, [`crate::evaluation`] scores, and
 //! [`crate::trainer`] loops.
 
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use attentive_model::{
     config::ModelConfig as _,
     directory::{AnyModelDir, ModelDir, Tokenizers},
     tensors::TensorSpec,
+    weights::Weights,
 };
 use attentive_nn::{
     models::{EncoderDecoder, transformer::Transformer},
@@ -18,7 +19,7 @@ use attentive_nn::{
 };
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
-use super::{Epoch, Scores, Task};
+use super::{Epoch, Scores, Task, vocabulary_transfer::VocabularyTransfer};
 use crate::{
     Recipe, Result,
     data::{
@@ -30,7 +31,7 @@ use crate::{
     distributed::Communicator,
     evaluation,
     events::{Event, Observer},
-    recipe::{BestBy, LossKind, Training},
+    recipe::{BestBy, LossKind, StartVocabulary, Training},
 };
 
 /// Translation from one language to another.
@@ -225,7 +226,7 @@ impl<N: EncoderDecoder> Translation<N> {
     }
 }
 
-/// What a new run begins with: random weights and vocabularies of its own text, or those of another model.
+/// What a new run begins with: random weights or those of another model, and vocabularies of its own text or of that model.
 fn first_model<N: EncoderDecoder>(
     recipe: &Recipe,
     text: &CorpusText,
@@ -243,13 +244,41 @@ fn first_model<N: EncoderDecoder>(
     observer.event(&Event::Preparing("reading the model to start from"));
     let given = AnyModelDir::open(folder)?;
     let given_config = given.config_of::<N::Config>()?;
-    let tokenizers = match &given.tokenizers {
+    let given_tokenizers = match &given.tokenizers {
         Some(tokenizers) => tokenizers.clone(),
         None => Tokenizers::load(&given.path)?,
     };
+    let weights = Weights::open(ModelDir::weights_path(&given.path))?;
+    // The sizes of vocabularies that are yet to be learned are free, and all others are compared before it takes time.
+    let asked: N::Config = super::any_config(recipe)?;
+    let (src, tgt) = (
+        given_tokenizers.src.vocab_size(),
+        given_tokenizers.tgt.vocab_size(),
+    );
+    let asked = asked.with_vocabularies(src, tgt);
+    super::refuse_other_sizes(&given.path, given_config, &asked, &[])?;
+    let tokenizers = match recipe.training.start_vocabulary {
+        StartVocabulary::Given => given_tokenizers.clone(),
+        StartVocabulary::Learned => {
+            observer.event(&Event::Preparing("learning the vocabulary"));
+            text.train_tokenizers(recipe)?
+        }
+    };
     let config = model_config::<N>(recipe, &tokenizers)?;
-    super::refuse_other_sizes(&given.path, given_config, &config, &[])?;
-    let model = N::load(&config, &ModelDir::weights_path(&given.path), device)?;
+    let mut values = BTreeMap::new();
+    for tensor in given_config.tensors() {
+        values.insert(tensor.name.clone(), weights.unpacked(&tensor)?);
+    }
+    if recipe.training.start_vocabulary == StartVocabulary::Learned {
+        let transfer = VocabularyTransfer::new(&given_tokenizers, &tokenizers);
+        transfer.apply(&config.tensors(), &mut values);
+    }
+    let random = N::create(&config, recipe.training.seed, device);
+    let model = parameters::replace(random, |name, old| {
+        let values = values.remove(name).expect("a name of the schema");
+        let count = values.len();
+        Tensor::from_data(TensorData::new(values, [count]), &old.device())
+    });
     Ok((tokenizers, config, model))
 }
 

@@ -18,7 +18,10 @@ use burn::{
     tensor::{Device, Int, Tensor},
 };
 
-use super::{vit::patches_of, weights};
+use super::{
+    vit::{add_positions, patches_of},
+    weights,
+};
 use crate::{
     attention::merging::{Merging, Sides},
     error::NnError,
@@ -31,7 +34,7 @@ use crate::{
         positions::{LearnedPositions, sinusoids},
     },
     mask::Mask,
-    ops::{bias_activation_dropout, neighborhoods},
+    ops::{add_to_rows, bias_activation_dropout, dropout_add, neighborhoods, swap_axes},
     pass::Pass,
 };
 
@@ -158,7 +161,7 @@ impl Diffusion {
         let condition = self.condition(steps, classes, pass);
         let patches = patches_of(images, self.patch_size);
         let positions = self.positions.forward(0, self.side * self.side);
-        let mut x = self.input.forward(patches, pass.precision) + positions.unsqueeze();
+        let mut x = add_positions(self.input.forward(patches, pass.precision), positions);
         let mut across = Vec::new();
         for (level, stage) in self.down.iter().enumerate() {
             let merge = merge.filter(|_| level == 0);
@@ -234,10 +237,11 @@ impl Stage {
         pass: &mut Pass,
     ) -> Tensor<3> {
         let told = self.condition.forward(condition.clone(), pass.precision); // [batch, 1, width]
-        let x = x + told;
+        let x = add_to_rows(x, told);
         let active = activated(self.norm.forward(x.clone()));
         let around = neighborhoods(active, side);
-        let x = x + self.convolution.forward(around, pass.precision);
+        let around = self.convolution.forward(around, pass.precision);
+        let x = dropout_add(x, around, 0.0, &mut None); // in place, unlike Burn's sum
         let Some(MergeRatio { ratio, corner }) = merge else {
             return self.block.forward(x, &Mask::Open, None, pass).hidden;
         };
@@ -249,7 +253,7 @@ impl Stage {
             x,
             pass,
             |x| merging.merge(x, &sizes).0,
-            |x| merging.unmerge(x),
+            |x, merged| merging.add_unmerged(x, merged),
         )
     }
 }
@@ -264,25 +268,27 @@ fn activated(x: Tensor<3>) -> Tensor<3> {
 fn four_as_one(x: Tensor<3>, side: usize) -> Tensor<3> {
     let [batch, _, width] = x.dims();
     let half = side / 2;
-    x.reshape([batch, half, 2, half, 2, width])
-        .permute([0, 1, 3, 2, 4, 5])
-        .reshape([batch, half * half, 4 * width])
+    swap_axes(x.reshape([batch * half, 2, half, 2 * width])).reshape([
+        batch,
+        half * half,
+        4 * width,
+    ])
 }
 
 /// The way back, to `side * side` positions.
 fn one_as_four(x: Tensor<3>, side: usize) -> Tensor<3> {
     let [batch, _, width] = x.dims();
     let (half, width) = (side / 2, width / 4);
-    x.reshape([batch, half, half, 2, 2, width])
-        .permute([0, 1, 3, 2, 4, 5])
-        .reshape([batch, side * side, width])
+    swap_axes(x.reshape([batch * half, half, 2, 2 * width])).reshape([batch, side * side, width])
 }
 
 /// The way back from [`patches_of`].
 fn images_of(x: Tensor<3>, channels: usize, patch: usize, side: usize) -> Tensor<4> {
     let batch = x.dims()[0];
-    x.reshape([batch, side, side, channels, patch, patch])
-        .permute([0, 3, 1, 4, 2, 5])
+    let patches = x.reshape([batch, side * side, channels, patch * patch]);
+    let patches = swap_axes(patches); // [batch, channels, patches, patch * patch]
+    let rows = patches.reshape([batch * channels * side, side, patch, patch]);
+    swap_axes(rows) // [batch * channels * side, patch, side, patch]
         .reshape([batch, channels, side * patch, side * patch])
 }
 

@@ -26,7 +26,7 @@ use crate::{
         positions::LearnedPositions,
     },
     mask::Mask,
-    ops::{Precision, dropout},
+    ops::{Precision, add_to_rows, dropout, swap_axes},
     pass::Pass,
 };
 
@@ -154,18 +154,27 @@ impl Vit {
         let class = self.class_token.val().unsqueeze::<3>();
         let class = class.expand([batch, 1, d_model]);
         let tokens = Tensor::cat(vec![class, patches], 1);
-        let positions = self.positions.forward(0, 1 + count).unsqueeze();
-        dropout(tokens + positions, self.dropout, &mut pass.dropout)
+        let tokens = add_positions(tokens, self.positions.forward(0, 1 + count));
+        dropout(tokens, self.dropout, &mut pass.dropout)
     }
+}
+
+/// Position vectors `[len, width]` to the tokens of every image, `[batch, len, width]`.
+pub(super) fn add_positions(tokens: Tensor<3>, positions: Tensor<2>) -> Tensor<3> {
+    let [batch, len, width] = tokens.dims();
+    // All positions together are one row, and the images are those that it is added to.
+    let images = tokens.reshape([1, batch, len * width]);
+    add_to_rows(images, positions.reshape([1, 1, len * width])).reshape([batch, len, width])
 }
 
 /// `[batch, channels, height, width]` -> `[batch, patches, channels * size * size]`, patches row by row.
 pub fn patches_of(images: Tensor<4>, size: usize) -> Tensor<3> {
     let [batch, channels, height, width] = images.dims();
     let (rows, columns) = (height / size, width / size);
-    images
-        .reshape([batch, channels, rows, size, columns, size])
-        .permute([0, 2, 4, 1, 3, 5])
+    let patches = images.reshape([batch * channels * rows, size, columns, size]);
+    let patches = swap_axes(patches); // [batch * channels * rows, columns, size, size]
+    let patches = patches.reshape([batch, channels, rows * columns, size * size]);
+    swap_axes(patches) // [batch, patches, channels, size * size]
         .reshape([batch, rows * columns, channels * size * size])
 }
 

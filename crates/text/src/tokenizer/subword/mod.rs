@@ -29,7 +29,7 @@ use super::vocabulary::Vocabulary;
 use super::word_ids::{Reached, WordCounter};
 use crate::error::{Result, TextError};
 use crate::special::{BOS, EOS, PAD, SPECIALS, UNK};
-use bytes::{ALPHABET, bytes_of, pre_tokens, spell_into};
+use bytes::{ALPHABET, bytes_of, pre_tokens, spell, spell_into};
 use unigram_model::{TokenizerFile, UnigramModel, Vocab};
 
 /// A tokenizer whose vocabulary holds every byte, so that no text is unknown to it.
@@ -142,18 +142,42 @@ impl SubwordTokenizer {
         let mut ids = Vec::with_capacity(text.len() / 3);
         let mut spelling = String::new();
         for pre_token in pre_tokens(&text) {
-            match &self.model {
-                Model::Unigram(model) => model.segment(pre_token.as_bytes(), dropped, &mut ids),
-                Model::Bpe(library) => {
-                    spelling.clear();
-                    spell_into(pre_token.as_bytes(), &mut spelling);
-                    // `from_library` made sure that every byte is a piece, so there is always a way.
-                    let tokens = library.get_model().tokenize(&spelling);
-                    let tokens = tokens.expect("every byte is a piece");
-                    ids.extend(tokens.iter().map(|token| token.id));
-                }
+            self.cut(pre_token.as_bytes(), dropped, &mut spelling, &mut ids);
+        }
+        ids
+    }
+
+    /// Adds the ids of a pre-token; `spelling` is room to write in.
+    fn cut(
+        &self,
+        pre_token: &[u8],
+        dropped: &mut dyn FnMut() -> bool,
+        spelling: &mut String,
+        ids: &mut Vec<u32>,
+    ) {
+        match &self.model {
+            Model::Unigram(model) => model.segment(pre_token, dropped, ids),
+            Model::Bpe(library) => {
+                spelling.clear();
+                spell_into(pre_token, spelling);
+                // `from_library` made sure that every byte is a piece, so there is always a way.
+                let tokens = library.get_model().tokenize(spelling);
+                let tokens = tokens.expect("every byte is a piece");
+                ids.extend(tokens.iter().map(|token| token.id));
             }
         }
+    }
+
+    /// See [`super::Tokenizer::ids_of_token`]; `id` is none of a special token.
+    pub(super) fn ids_of_token(&self, other: &Self, id: u32) -> Vec<u32> {
+        let bytes = other.bytes_of_id(id);
+        let text = std::str::from_utf8(bytes).map(|text| lowercased(text, self.lowercase));
+        let bytes = text.as_deref().map_or(bytes, str::as_bytes);
+        if let Some(same) = self.vocabulary.id(&spell(bytes)) {
+            return vec![same];
+        }
+        let mut ids = Vec::new();
+        self.cut(bytes, &mut || false, &mut String::new(), &mut ids);
         ids
     }
 

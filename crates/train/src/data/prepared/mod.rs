@@ -322,7 +322,7 @@ impl Preparation {
 impl Settings {
     fn of(recipe: &Recipe) -> Self {
         let data = &recipe.data;
-        let learned = recipe.training.start_from.is_empty();
+        let learned = recipe.training.learns_vocabulary();
         Self {
             src: data.src.clone(),
             tgt: data.tgt.clone(),

@@ -190,11 +190,12 @@ fn begin(
 }
 
 fn tokenizers_of_model(recipe: &Recipe) -> Result<Option<Tokenizers>> {
-    let folder = &recipe.training.start_from;
-    if folder.is_empty() {
+    if recipe.training.learns_vocabulary() {
         return Ok(None);
     }
-    Ok(Some(ModelDir::open(folder)?.tokenizers))
+    Ok(Some(
+        ModelDir::open(&recipe.training.start_from)?.tokenizers,
+    ))
 }
 
 /// Everything that decides what the shards hold.
