@@ -9,6 +9,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use attentive_model::durable::DurableFile;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::exit::Ending;
 
 /// Where results go.
 pub enum Output {
@@ -127,6 +131,57 @@ impl Write for FileOutput {
     fn flush(&mut self) -> io::Result<()> {
         let flushed = self.writer().flush();
         flushed.map_err(|error| named(&self.target, error))
+    }
+}
+
+/// A file of text, compressed if its name says so.
+pub enum TextOutput {
+    Plain(FileOutput),
+    Gzip(GzEncoder<FileOutput>),
+}
+
+impl TextOutput {
+    /// Opens a file that appears when it is finished.
+    pub fn create(path: &Path) -> anyhow::Result<Self> {
+        let file = FileOutput::create(path)?;
+        Ok(if path.extension().is_some_and(|end| end == "gz") {
+            Self::Gzip(GzEncoder::new(file, Compression::default()))
+        } else {
+            Self::Plain(file)
+        })
+    }
+
+    /// The two sides of a corpus.
+    pub fn create_pair(src: &Path, tgt: &Path) -> anyhow::Result<[Self; 2]> {
+        if src == tgt {
+            let message = "--out-src and --out-tgt are the same file";
+            return Err(Ending::Usage(message.to_owned()).into());
+        }
+        Ok([Self::create(src)?, Self::create(tgt)?])
+    }
+
+    /// Writes what is left, and puts the file where it belongs.
+    pub fn finish(self) -> anyhow::Result<()> {
+        match self {
+            Self::Plain(file) => file.finish(),
+            Self::Gzip(file) => file.finish().context("cannot compress")?.finish(),
+        }
+    }
+}
+
+impl Write for TextOutput {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self {
+            Self::Plain(file) => file.write(bytes),
+            Self::Gzip(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        match self {
+            Self::Plain(file) => file.flush(),
+            Self::Gzip(file) => file.flush(),
+        }
     }
 }
 

@@ -8,13 +8,16 @@
 //! The expected counts of a target token need the sentences that hold it and nothing else. So target tokens are
 //! spread over the threads, each is counted by one thread in the order of the corpus, and the result is the
 //! same whatever the number of threads. Only translations that are at least a little probable are kept, which
-//! bounds the memory. Before: `pairs` reads the corpus. After: shortlists, in `attentive-model`.
+//! bounds the memory. Before: `pairs` reads the corpus. After: shortlists, in `attentive-model`, and
+//! `words`, which pairs whole words.
 
 mod pairs;
+mod words;
 
 use rayon::prelude::*;
 
 pub use pairs::{PairOptions, TokenPairs};
+pub use words::{WordOptions, word_pairs};
 
 /// What was learned.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -6,21 +6,18 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use attentive_text::lines::LineReader;
 use attentive_text::quality::clean::{self, Cleaned, Counts};
 use attentive_text::quality::held_out::HeldOut;
 use attentive_text::quality::lengths::Limits;
 use attentive_text::quality::{Check, CheckSet, LanguageChoice};
 use clap::Args;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::positive;
 use crate::bar::{PARTS, WITH_TIME_LEFT, bar};
 use crate::exit::Ending;
-use crate::output::{FileOutput, Output};
+use crate::output::{FileOutput, Output, TextOutput};
 use crate::terminal::Terminal;
 use crate::wording::count;
 
@@ -181,14 +178,10 @@ impl CleanArgs {
     }
 
     fn outputs(&self) -> anyhow::Result<Option<[TextOutput; 2]>> {
-        let (Some(src), Some(tgt)) = (&self.out_src, &self.out_tgt) else {
-            return Ok(None);
-        };
-        if src == tgt {
-            let message = "--out-src and --out-tgt are the same file";
-            return Err(Ending::Usage(message.to_owned()).into());
+        match (&self.out_src, &self.out_tgt) {
+            (Some(src), Some(tgt)) => TextOutput::create_pair(src, tgt).map(Some),
+            _ => Ok(None),
         }
-        Ok(Some([TextOutput::create(src)?, TextOutput::create(tgt)?]))
     }
 
     fn write_rejected(&self, file: &mut TextOutput, cleaned: &Cleaned) -> anyhow::Result<()> {
@@ -214,46 +207,6 @@ impl Report {
             FileOutput::create(path).map(Self::Counts)
         } else {
             TextOutput::create(path).map(Self::Pairs)
-        }
-    }
-}
-
-/// A file of text, compressed if its name says so.
-enum TextOutput {
-    Plain(FileOutput),
-    Gzip(GzEncoder<FileOutput>),
-}
-
-impl TextOutput {
-    fn create(path: &Path) -> anyhow::Result<Self> {
-        let file = FileOutput::create(path)?;
-        Ok(if path.extension().is_some_and(|end| end == "gz") {
-            Self::Gzip(GzEncoder::new(file, Compression::default()))
-        } else {
-            Self::Plain(file)
-        })
-    }
-
-    fn finish(self) -> anyhow::Result<()> {
-        match self {
-            Self::Plain(file) => file.finish(),
-            Self::Gzip(file) => file.finish().context("cannot compress")?.finish(),
-        }
-    }
-}
-
-impl Write for TextOutput {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        match self {
-            Self::Plain(file) => file.write(bytes),
-            Self::Gzip(file) => file.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        match self {
-            Self::Plain(file) => file.flush(),
-            Self::Gzip(file) => file.flush(),
         }
     }
 }
