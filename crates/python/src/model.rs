@@ -50,16 +50,9 @@ impl Model {
         shortlist: Option<PathBuf>,
         say: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let compute = match compute {
-            "auto" => Compute::Auto,
-            "f32" => Compute::F32,
-            "int8" => Compute::Int8,
-            other => {
-                return Err(raise(format!(
-                    "`compute` is {other:?}; expected 'auto', 'f32' or 'int8'"
-                )));
-            }
-        };
+        let compute: Compute = compute
+            .parse()
+            .map_err(|problem| raise(format!("`compute`: {problem}")))?;
         let opened = without_gil(py, None, |_| open(model, to, threads, compute, shortlist))?;
         let (name, translator, notices) = opened.map_err(raise)?;
         if let Some(say) = say {

@@ -266,6 +266,7 @@ fn kind(compute: &str) -> Compute {
     match compute {
         "f32" => Compute::F32,
         "int8" => Compute::Int8,
+        "f32-int8-output" => Compute::F32Int8Output,
         _ => Compute::Auto,
     }
 }

@@ -62,6 +62,10 @@ pub enum ComputeKind {
     F32,
     /// 8-bit integers: smaller and faster, nearly the same translations
     Int8,
+    /// f32 with the output layer in int8, and in f32 again for the tokens that may be the best: faster than f32,
+    /// with its tokens in greedy search
+    #[value(name = "f32-int8-output")]
+    F32Int8Output,
 }
 
 impl From<ComputeKind> for Compute {
@@ -70,6 +74,7 @@ impl From<ComputeKind> for Compute {
             ComputeKind::Auto => Compute::Auto,
             ComputeKind::F32 => Compute::F32,
             ComputeKind::Int8 => Compute::Int8,
+            ComputeKind::F32Int8Output => Compute::F32Int8Output,
         }
     }
 }

@@ -102,7 +102,8 @@ class Translator:
             Bergamot, CTranslate2, Argos, fairseq. The latter are imported into the cache the first time.
         :param to: The language to translate into, for models of several.
         :param threads: How many threads translate; one for each core if it is not given.
-        :param compute: Numbers to compute with: ``"f32"``, ``"int8"``, or ``"auto"``, those of the model's file.
+        :param compute: Numbers to compute with: ``"f32"``, ``"int8"``, ``"f32-int8-output"``, or ``"auto"``, those of the
+            model's file.
         :param shortlist: A file of ``attentive shortlist``: the words that may translate a sentence's words.
         """
         self._model = Model(

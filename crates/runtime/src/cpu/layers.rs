@@ -12,6 +12,7 @@ use super::candidates::{ByToken, Candidates, Logits};
 use super::load::{Attention, FeedForward, Table};
 use super::matrix::{Matrix, Quantized};
 use super::product::Then;
+use super::rescoring::Layer;
 use super::rowwise::{Norm, Normalize};
 use super::simd::LANES;
 use attentive_model::config::{Activation, Autoregression, NormPlacement};
@@ -237,6 +238,15 @@ impl CpuModel {
         let (projection, stride) = (&self.network.projection, self.strides().model);
         let rows = out.len() / self.config.tgt_vocab;
         let x = &scratch.x[first * stride..];
+        if let Some(rescoring) = &self.rescoring {
+            let layer = Layer {
+                exact: projection,
+                x,
+                stride,
+                rows,
+            };
+            return rescoring.logits(self.isa, layer, &mut scratch.quantized, out);
+        }
         let input = projection.prepare(self.isa, x, stride, rows, &mut scratch.quantized);
         projection.apply(self.isa, input, out, self.config.tgt_vocab, Then::Store);
     }

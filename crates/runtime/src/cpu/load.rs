@@ -296,7 +296,7 @@ impl Reader {
     /// A table of token vectors.
     fn table(&self, name: &str) -> Result<Table> {
         match self.file.compute {
-            Compute::F32 | Compute::Auto => self.table_f32(name),
+            Compute::F32 | Compute::F32Int8Output | Compute::Auto => self.table_f32(name),
             Compute::Int8 => {
                 let bias = vec![0.0; self.spec(name)?.shape[0]];
                 Ok(Table::Outputs(Arc::new(self.matrix(name, &bias)?)))

@@ -218,6 +218,53 @@ impl Matrix {
         }
     }
 
+    /// The outputs of one panel of an f32 matrix for one row, with the bits of [`Matrix::apply`].
+    pub fn apply_panel(&self, isa: Isa, x: &[f32], panel: usize, out: &mut [f32]) {
+        let Numbers::F32(panels) = &self.numbers else {
+            unreachable!("asked for f32 of an int8 matrix");
+        };
+        let size = self.k * LANES;
+        assert!(x.len() >= self.k && out.len() == LANES.min(self.n - panel * LANES));
+        isa.run(F32Product {
+            a: x.as_ptr(),
+            a_stride: self.k,
+            rows: 1,
+            k: self.k,
+            b: panels.get()[panel * size..][..size].as_ptr(),
+            b_stride: LANES,
+            panel_stride: size,
+            bias: self.bias[panel * LANES..][..LANES].as_ptr(),
+            out: Out {
+                to: out.as_mut_ptr(),
+                stride: LANES,
+                n: out.len(),
+                then: Then::Store,
+            },
+        });
+    }
+
+    /// An f32 matrix in int8, and for each output the norm of its weights and of what rounding changed of them.
+    pub fn to_int8(&self, isa: Isa) -> (Self, Vec<f32>, Vec<f32>) {
+        let Numbers::F32(panels) = &self.numbers else {
+            unreachable!("asked for f32 of an int8 matrix");
+        };
+        let (k, n, panels) = (self.k, self.n, panels.get());
+        let at = |i, output| panels[output / LANES * k * LANES + i * LANES + output % LANES];
+        let (bytes, scales) = quantize_by(k, n, at, Along::Inputs);
+        let norm = |value: &dyn Fn(usize) -> f32| {
+            let squares = (0..k).map(|i| f64::from(value(i)).powi(2));
+            squares.sum::<f64>().sqrt() as f32
+        };
+        let norms = (0..n).map(|output| norm(&|i| at(i, output)));
+        let rounding = (0..n).map(|output| {
+            let byte = |i| f32::from(bytes[packed_place(k, i, output)]);
+            norm(&|i| at(i, output) - byte(i) * scales[output])
+        });
+        let (norms, rounding) = (norms.collect(), rounding.collect());
+        let numbers = Numbers::Int8(Int8::new(k, Bytes::Own(bytes), &scales, isa));
+        (Self::new(k, n, numbers, &self.bias[..n]), norms, rounding)
+    }
+
     /// Copies the weights of one output of an f32 matrix.
     pub fn copy_f32_output(&self, output: usize, to: &mut [f32]) {
         let Numbers::F32(panels) = &self.numbers else {
@@ -353,6 +400,13 @@ pub(crate) fn pack(plain: Plain<'_>) -> Aligned<f32> {
     panels
 }
 
+/// An f32 matrix of numbers in a file.
+#[cfg(test)]
+pub(crate) fn from_plain(plain: Plain<'_>, bias: &[f32]) -> Matrix {
+    let numbers = Numbers::F32(Floats::Own(pack(plain)));
+    Matrix::new(plain.k, plain.n, numbers, bias)
+}
+
 /// Packed bytes and their scales: the largest weight of each output becomes ±127.
 pub(crate) fn quantize(plain: Plain<'_>) -> (Aligned<i8>, Vec<f32>) {
     let Plain {
@@ -361,15 +415,33 @@ pub(crate) fn quantize(plain: Plain<'_>) -> (Aligned<i8>, Vec<f32>) {
         n,
         transposed,
     } = plain;
-    let (k_stride, n_stride) = if transposed { (1, k) } else { (n, 1) };
-    let at = |i: usize, output: usize| f32::from_le_bytes(values[i * k_stride + output * n_stride]);
-    let mut largest = vec![0.0f32; n];
-    // Along the file's rows, whichever way they run.
-    let mut note = |i, output: usize| largest[output] = largest[output].max(at(i, output).abs());
-    if transposed {
-        (0..n).for_each(|output| (0..k).for_each(|i| note(i, output)));
+    let (k_stride, n_stride, along) = if transposed {
+        (1, k, Along::Inputs)
     } else {
-        (0..k).for_each(|i| (0..n).for_each(|output| note(i, output)));
+        (n, 1, Along::Outputs)
+    };
+    let at = |i: usize, output: usize| f32::from_le_bytes(values[i * k_stride + output * n_stride]);
+    quantize_by(k, n, at, along)
+}
+
+/// Which way numbers lie one behind the other.
+enum Along {
+    Inputs,
+    Outputs,
+}
+
+/// As [`quantize`], of numbers that lie anywhere.
+fn quantize_by(
+    k: usize,
+    n: usize,
+    at: impl Fn(usize, usize) -> f32,
+    along: Along,
+) -> (Aligned<i8>, Vec<f32>) {
+    let mut largest = vec![0.0f32; n];
+    let mut note = |i, output: usize| largest[output] = largest[output].max(at(i, output).abs());
+    match along {
+        Along::Inputs => (0..n).for_each(|output| (0..k).for_each(|i| note(i, output))),
+        Along::Outputs => (0..k).for_each(|i| (0..n).for_each(|output| note(i, output))),
     }
     let scales: Vec<f32> = largest.iter().map(|largest| largest / 127.0).collect();
     let steps: Vec<f32> = largest

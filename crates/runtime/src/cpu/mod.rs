@@ -7,7 +7,7 @@
 //!                                  product, rowwise over simd
 //! ```
 //!
-//! `pages` is the KV cache, `candidates` is the output layer for a few tokens, `quantize` makes int8 models, `inspection` returns attention weights.
+//! `pages` is the KV cache, `candidates` is the output layer for a few tokens, `rescoring` the one in int8 with exact re-scoring, `quantize` makes int8 models, `inspection` returns attention weights.
 //!
 //! One thread computes one batch; whoever wants more threads runs more batches. Every result is computed
 //! in an order that does not depend on what else is in the batch, so batches, their order and threads
@@ -30,6 +30,7 @@ mod pages;
 mod pairs;
 mod product;
 mod quantize;
+mod rescoring;
 #[doc(hidden)]
 pub mod roofline;
 mod rowwise;
@@ -45,6 +46,7 @@ use attend::Heads;
 use buffers::BufferPool;
 use candidates::ByToken;
 use load::Network;
+use rescoring::Rescoring;
 
 pub use decoder::CpuState;
 pub use quantize::{QuantizeReport, quantize};
@@ -62,6 +64,9 @@ pub enum Compute {
     F32,
     /// Bytes: weights with a scale per output, activations with one per row.
     Int8,
+    /// f32, but for the output layer: int8, and f32 again for the tokens that may be the most probable ones. Greedy
+    /// search finds the tokens of [`Compute::F32`].
+    F32Int8Output,
     /// As the directory holds them.
     #[default]
     Auto,
@@ -74,8 +79,9 @@ impl FromStr for Compute {
         match text {
             "f32" => Ok(Self::F32),
             "int8" => Ok(Self::Int8),
+            "f32-int8-output" => Ok(Self::F32Int8Output),
             "auto" => Ok(Self::Auto),
-            _ => Err(format!("`{text}` is none of f32, int8, auto")),
+            _ => Err(format!("`{text}` is none of f32, int8, f32-int8-output, auto")),
         }
     }
 }
@@ -89,6 +95,8 @@ pub struct CpuModel {
     network: Network,
     /// The output layer for requests that have candidates; made when the first one comes.
     by_token: OnceLock<ByToken>,
+    /// The output layer in int8, where that was asked for.
+    rescoring: Option<Rescoring>,
     isa: Isa,
     buffers: Arc<BufferPool>,
 }
@@ -111,7 +119,7 @@ impl CpuModel {
             .into())
         };
         let compute = match (compute, weights.is_int8()) {
-            (Compute::F32, true) => {
+            (Compute::F32 | Compute::F32Int8Output, true) => {
                 let reason = "the weights are int8 and cannot be computed with in f32; use the \
                               directory they were made from, or int8";
                 return cannot(reason.to_string());
@@ -121,13 +129,15 @@ impl CpuModel {
             (chosen, _) => chosen,
         };
         let widest = config.d_model.max(config.d_ff);
-        if compute == Compute::Int8 && widest > quantize::WIDEST {
+        if compute != Compute::F32 && widest > quantize::WIDEST {
             let most = quantize::WIDEST;
             return cannot(format!(
                 "a width of {widest} is too much for int8 (at most {most}); use f32"
             ));
         }
         let network = load::network(&config, weights, compute, isa, dir.cache.as_deref())?;
+        let rescoring = (compute == Compute::F32Int8Output)
+            .then(|| Rescoring::new(&network.projection, isa));
         let heads = Heads::new(&config);
         Ok(Self {
             config,
@@ -135,6 +145,7 @@ impl CpuModel {
             heads,
             network,
             by_token: OnceLock::new(),
+            rescoring,
             isa,
             buffers: Arc::default(),
         })

@@ -30,6 +30,7 @@ pub use constraints::{Constraint, NoRepeatedNgrams, Term, Terms};
 pub use options::{LengthLimit, Method, Sampling, SearchOptions};
 pub use request::Request;
 pub use sampling::{Choice, Sampler};
+pub(crate) use scan::each_above;
 
 /// A model that continues target sentences, many rows at a time.
 ///

@@ -7,7 +7,7 @@
 /// Calls `look(token, log_prob)` for every value above `floor`, lower ids first; `look` returns the
 /// floor for what follows. NaN is above nothing. Values next to the floor may be shown although they
 /// are not above it: whoever needs to know compares again.
-pub(super) fn each_above(row: &[f32], floor: f64, mut look: impl FnMut(u32, f32) -> f64) {
+pub(crate) fn each_above(row: &[f32], floor: f64, mut look: impl FnMut(u32, f32) -> f64) {
     let mut floor = rounded_down(floor);
     let mut first = 0;
     for block in row.chunks(BLOCK) {
