@@ -109,12 +109,12 @@ fn words(files: &[PathBuf]) -> Result<Tokenizer> {
     Tokenizer::train(&options, &mut lines.iter().map(String::as_str))
 }
 
-/// No number and no punctuation.
+/// No number, no punctuation, and no contraction such as "I've", which is more than one word.
 fn is_word(token: &str) -> bool {
     token.chars().any(char::is_alphabetic)
         && token
             .chars()
-            .all(|sign| sign.is_alphabetic() || matches!(sign, '-' | '\'' | '’'))
+            .all(|sign| sign.is_alphabetic() || sign == '-')
 }
 
 #[cfg(test)]
