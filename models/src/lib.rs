@@ -8,7 +8,7 @@
 //! use attentive_text::language::Language;
 //!
 //! let model = attentive_models::find(Language::German, Language::English).expect("built in");
-//! let translator = model.translator(model.options())?;
+//! let translator = model.translator(model.options()?)?;
 //! println!("{}", translator.translate(&["Guten Morgen! Wie geht es dir?"])[0].text);
 //! # Ok::<(), attentive_runtime::RuntimeError>(())
 //! ```
@@ -50,6 +50,7 @@ macro_rules! built_in {
                 },
                 tokenizer: include_bytes!(concat!("../", $name, "/tokenizer.json")),
                 generation: Some(include_bytes!(concat!("../", $name, "/generation.json"))),
+                shortlist: Some(include_bytes!(concat!("../", $name, "/shortlist.bin"))),
             },
             card: include_str!(concat!("../", $name, "/README.md")),
         }
@@ -85,13 +86,12 @@ impl BuiltIn {
     }
 
     /// The options it is made for: what people type, sentence by sentence.
-    pub fn options(&self) -> TranslatorOptions {
-        TranslatorOptions {
+    pub fn options(&self) -> Result<TranslatorOptions> {
+        Ok(TranslatorOptions {
             lines: Lines::RawText,
             source_language: Some(self.from.code().to_owned()),
-            max_source_tokens: LONGEST_SOURCE,
-            ..TranslatorOptions::default()
-        }
+            ..TranslatorOptions::of(&self.open()?)?
+        })
     }
 
     /// Its card in Markdown: what it was trained on, how good it is, what it cannot do.
@@ -105,15 +105,12 @@ impl BuiltIn {
             config,
             weights,
             tokenizer,
+            shortlist,
             ..
         } = self.files;
-        config.len() + weights.len() + tokenizer.len()
+        config.len() + weights.len() + tokenizer.len() + shortlist.map_or(0, <[u8]>::len)
     }
 }
-
-/// Longer sentences are translated in pieces, as `generation.json` says too: these models have hardly seen any, and
-/// newstest2013 gains 1.8 (de-en) and 1.5 BLEU (en-de) by it, while everyday sentences stay as they are.
-const LONGEST_SOURCE: usize = 32;
 
 /// Bytes that begin on a cache line, as the weights in a file do that is mapped.
 #[repr(C, align(64))]
@@ -142,9 +139,9 @@ mod tests {
     #[test]
     fn every_model_opens_and_gives_one_line_for_each() {
         for model in &ALL {
-            let translator = model.translator(model.options()).expect("a sound model");
-            let generation = model.open().expect("a sound model").generation;
-            assert_eq!(generation.max_source_length, Some(LONGEST_SOURCE));
+            let options = model.options().expect("a sound model");
+            assert!(options.shortlist.is_some(), "{}", model.name);
+            let translator = model.translator(options).expect("a sound model");
             let lines = ["Hallo. Hello. 42.", "", "Berlin"];
             let texts = translator.translate(&lines).into_iter().map(|t| t.text);
             let texts: Vec<String> = texts.collect();

@@ -24,6 +24,7 @@ use crate::durable;
 use crate::error::{ModelError, Result};
 use crate::generation::{self, Generation};
 use crate::int8::Int8Weights;
+use crate::shortlist::Shortlist;
 use crate::weights::Weights;
 
 /// A model directory whose config and tokenizers have been read and fit together.
@@ -42,6 +43,8 @@ pub struct ModelDir {
     /// Nothing, unless somebody says so.
     pub cache: Option<PathBuf>,
     weights: WeightsFile,
+    /// The shortlist of a model that is part of the program.
+    embedded_shortlist: Option<&'static [u8]>,
 }
 
 /// The files of a model directory, as parts of the program.
@@ -57,6 +60,8 @@ pub struct EmbeddedModel {
     pub tokenizer: &'static [u8],
     /// `generation.json`, if it has one.
     pub generation: Option<&'static [u8]>,
+    /// The shortlist that `generation.json` names, if it names one.
+    pub shortlist: Option<&'static [u8]>,
 }
 
 /// Where the weights of a model are.
@@ -111,6 +116,7 @@ impl ModelDir {
         let directory = Self::fitting(path, config, Tokenizers::shared(tokenizer), weights)?;
         Ok(Self {
             generation,
+            embedded_shortlist: model.shortlist,
             ..directory
         })
     }
@@ -130,6 +136,7 @@ impl ModelDir {
             generation: Generation::default(),
             cache: None,
             weights,
+            embedded_shortlist: None,
         })
     }
 
@@ -182,16 +189,24 @@ impl ModelDir {
     /// Gives a directory for the same model with other weights what this one says about generation, the shortlist
     /// included.
     pub fn copy_generation(&self, to: &Path) -> Result<()> {
-        if let Some(from) = self.shortlist_path() {
-            let to = to.join(from.file_name().unwrap_or_default());
-            fs::copy(&from, to).map_err(ModelError::io("copy", &from))?;
+        if let (Some(name), Some(shortlist)) = (&self.generation.shortlist, self.shortlist()?) {
+            let to = to.join(name);
+            fs::write(&to, shortlist.to_bytes()).map_err(ModelError::io("write", &to))?;
         }
         self.generation.write(to)
     }
 
-    /// Where the shortlist is that is used unless it is turned off.
-    pub fn shortlist_path(&self) -> Option<PathBuf> {
-        Some(self.path.join(self.generation.shortlist.as_ref()?))
+    /// Reads the shortlist that is used unless it is turned off, if the model has one.
+    pub fn shortlist(&self) -> Result<Option<Shortlist>> {
+        let Some(name) = &self.generation.shortlist else {
+            return Ok(None);
+        };
+        let path = self.path.join(name);
+        match self.embedded_shortlist {
+            Some(bytes) => Shortlist::from_bytes(bytes, &path),
+            None => Shortlist::open(&path),
+        }
+        .map(Some)
     }
 
     /// Where a directory's weights are.

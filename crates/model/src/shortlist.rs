@@ -186,7 +186,12 @@ impl Shortlist {
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let bytes = fs::read(path).map_err(ModelError::io("read", path))?;
-        Self::parse(path, &bytes).map_err(|reason| ModelError::BadShortlist {
+        Self::from_bytes(&bytes, path)
+    }
+
+    /// Reads the bytes of a file that errors call `path`.
+    pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self> {
+        Self::parse(path, bytes).map_err(|reason| ModelError::BadShortlist {
             path: path.to_path_buf(),
             reason,
         })

@@ -254,6 +254,7 @@ fn embedded() -> (tempfile::TempDir, EmbeddedModel) {
         weights: read("model.safetensors"),
         tokenizer: read("tokenizer.json"),
         generation: None,
+        shortlist: None,
     };
     (dir, model)
 }

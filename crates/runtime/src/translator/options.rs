@@ -130,9 +130,7 @@ impl TranslatorOptions {
         if let Some(tokens) = max_source_length {
             options.max_source_tokens = tokens;
         }
-        if let Some(path) = directory.shortlist_path() {
-            options.shortlist = Some(Arc::new(Shortlist::open(path)?));
-        }
+        options.shortlist = directory.shortlist()?.map(Arc::new);
         Ok(options)
     }
 

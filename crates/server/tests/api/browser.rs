@@ -22,7 +22,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 pub fn built_in(options: Options) -> TestServer {
     let loader = Box::new(|| {
         let served = |model: &attentive_models::BuiltIn| {
-            let translator = model.translator(model.options())?;
+            let translator = model.translator(model.options()?)?;
             let (from, to) = (model.from.code(), model.to.code());
             Ok(Served::new(model.name.to_owned(), from, to, translator))
         };
