@@ -4,7 +4,7 @@
 //! Used by `attentive attention`; any model with [`Inspect`] will do. Neighbor: [`crate::record`] is the
 //! result.
 
-use attentive_model::Tokenizers;
+use attentive_model::{Shortlist, Tokenizers};
 use attentive_runtime::inspection::{Inspect, Inspection, Prediction};
 use attentive_runtime::search::{Request, SearchOptions, search};
 use attentive_text::Tokenizer;
@@ -25,8 +25,8 @@ const MAX_TOKENS: usize = 256;
 pub enum Target<'a> {
     /// This text, however improbable (teacher forcing).
     Given(&'a str),
-    /// The best translation that this search finds.
-    Translation(&'a SearchOptions),
+    /// The best translation that this search finds, among the candidates of the shortlist if there is one.
+    Translation(&'a SearchOptions, Option<&'a Shortlist>),
 }
 
 impl Record {
@@ -47,7 +47,15 @@ impl Record {
         refuse_long("the sentence", src_ids.len(), limit)?;
         let tgt_ids = match target {
             Target::Given(text) => tgt.encode(text),
-            Target::Translation(options) => translated(model, &src_ids, options, limit),
+            Target::Translation(options, shortlist) => {
+                let source = source_ids(&src_ids[..]);
+                let candidates = shortlist.map(|list| list.candidates(&source, &[]).into());
+                let request = Request {
+                    candidates,
+                    ..Request::new(source)
+                };
+                translated(model, request, options, limit)
+            }
         };
         refuse_long("the translation", tgt_ids.len(), limit)?;
 
@@ -68,7 +76,7 @@ impl Record {
             source_text: sentence.to_owned(),
             target_text: match target {
                 Target::Given(text) => text.to_owned(),
-                Target::Translation(_) => tgt.decode(&tgt_ids),
+                Target::Translation(..) => tgt.decode(&tgt_ids),
             },
         }
         .check()
@@ -156,14 +164,14 @@ fn refuse_long(what: &'static str, tokens: usize, limit: usize) -> Result<()> {
 
 fn translated(
     model: &impl Inspect,
-    src: &[u32],
+    request: Request,
     options: &SearchOptions,
     limit: usize,
 ) -> Vec<u32> {
     let mut options = options.clone();
     let cap = &mut options.max_length.cap;
     *cap = Some(cap.map_or(limit, |cap| cap.min(limit)));
-    let found = search(model, &[Request::new(source_ids(src))], &options);
+    let found = search(model, &[request], &options);
     let best = found.into_iter().flatten().next();
     best.map(|hypothesis| hypothesis.tokens).unwrap_or_default()
 }
@@ -234,7 +242,7 @@ mod tests {
 
     #[test]
     fn without_a_target_it_is_what_the_search_finds() {
-        let greedy = record("a b c", Target::Translation(&SearchOptions::greedy())).unwrap();
+        let greedy = record("a b c", Target::Translation(&SearchOptions::greedy(), None)).unwrap();
         // Greedy search takes the most probable token, unless that is one which is never written.
         for (step, token) in greedy.steps.iter().zip(&greedy.written.tokens) {
             assert!(step.rank <= 3 || token.text == "</s>", "{step:?}");

@@ -52,7 +52,7 @@ impl Attention {
         search.n_best = 1;
         let target = match target {
             Some(text) => Target::Given(text),
-            None => Target::Translation(&search),
+            None => Target::Translation(&search, translator.options().shortlist.as_deref()),
         };
         let (model_here, tokenizers) = (translator.model(), translator.tokenizers());
         let record = Record::of(model_here, tokenizers, sentence, target).map_err(raise)?;

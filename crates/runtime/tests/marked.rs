@@ -76,10 +76,10 @@ fn tags_come_back_around_the_words_that_they_belonged_to() {
         ),
         (
             "Ein Mann|1| schläft. {2Eine Frau2} auch.",
-            "A man|1| sleeps. {2A woman2}, too.",
+            "A man|1| is sleeping. {2A woman2}, too.",
         ),
         ("Ein {1{2Hund2}1} rennt.", "A {1{2dog2}1} runs."),
-        ("Drücke ~Strg+C~ und warte.", "press ~Strg+C~ and waited."),
+        ("Drücke ~Strg+C~ und warte.", "Press ~Strg+C~ and wait."),
     ];
     let texts: Vec<Marked> = table.iter().map(|(source, _)| marked(source)).collect();
     let found = german().translate_marked(&texts);
@@ -108,7 +108,7 @@ fn tags_in_plain_text_come_back_around_their_words() {
         ),
         (
             "<p>Ein <i>Hund</i> rennt. <i>Zwei Katzen schlafen.</i></p>",
-            "<p>A <i>dog</i> runs. <i>Two cats are asleep.</i></p>",
+            "<p>A <i>dog</i> runs. <i>Two cats are sleeping.</i></p>",
         ),
     ] {
         assert_eq!(raw(text), expected);

@@ -282,9 +282,9 @@ impl AttentionArgs {
             1 => SearchOptions::greedy(),
             size => SearchOptions::beam(size),
         };
-        let target = match &self.target {
+        let target = |shortlist| match &self.target {
             Some(text) => Target::Given(text),
-            None => Target::Translation(&search),
+            None => Target::Translation(&search, shortlist),
         };
         #[cfg(feature = "training")]
         if let Some(folder) = network::recurrent(choice) {
@@ -294,7 +294,12 @@ impl AttentionArgs {
                 tokenizers,
                 ..
             } = &model;
-            return Ok(Record::of(network, tokenizers, self.sentence(), target)?);
+            return Ok(Record::of(
+                network,
+                tokenizers,
+                self.sentence(),
+                target(None),
+            )?);
         }
         let record = match (self.device.device.as_str(), choice) {
             #[cfg(feature = "training")]
@@ -315,6 +320,8 @@ impl AttentionArgs {
             ("cpu", _) => {
                 let dir = choice.open()?;
                 let model = CpuModel::open(&dir, Compute::Auto)?;
+                let shortlist = dir.shortlist()?;
+                let target = target(shortlist.as_ref());
                 Record::of(&model, &dir.tokenizers, self.sentence(), target)
             }
             (_, Choice::BuiltIn(_)) => return Err(only_for_the_cpu("built-in models are")),
@@ -324,7 +331,12 @@ impl AttentionArgs {
             #[cfg(feature = "training")]
             (device, Choice::Directory(folder) | Choice::Pulled(StoredModel { folder, .. })) => {
                 let model = LoadedModel::<Transformer>::open(folder, device)?;
-                Record::of(&model.network, &model.tokenizers, self.sentence(), target)
+                Record::of(
+                    &model.network,
+                    &model.tokenizers,
+                    self.sentence(),
+                    target(None),
+                )
             }
         };
         Ok(record?)

@@ -75,7 +75,9 @@ impl WeightsFile {
         }
         let plain = plain(&self.weights, spec, layout)?;
         let numbers = match self.compute {
-            Compute::F32 | Compute::F32Int8Output | Compute::Auto => Numbers::F32(Floats::Own(pack(plain))),
+            Compute::F32 | Compute::F32Int8Output | Compute::Auto => {
+                Numbers::F32(Floats::Own(pack(plain)))
+            }
             Compute::Int8 => {
                 let (panels, scales) = quantize(plain);
                 Numbers::Int8(Int8::new(k, Bytes::Own(panels), &scales, self.isa))

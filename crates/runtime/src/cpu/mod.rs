@@ -81,7 +81,9 @@ impl FromStr for Compute {
             "int8" => Ok(Self::Int8),
             "f32-int8-output" => Ok(Self::F32Int8Output),
             "auto" => Ok(Self::Auto),
-            _ => Err(format!("`{text}` is none of f32, int8, f32-int8-output, auto")),
+            _ => Err(format!(
+                "`{text}` is none of f32, int8, f32-int8-output, auto"
+            )),
         }
     }
 }
@@ -136,8 +138,8 @@ impl CpuModel {
             ));
         }
         let network = load::network(&config, weights, compute, isa, dir.cache.as_deref())?;
-        let rescoring = (compute == Compute::F32Int8Output)
-            .then(|| Rescoring::new(&network.projection, isa));
+        let rescoring =
+            (compute == Compute::F32Int8Output).then(|| Rescoring::new(&network.projection, isa));
         let heads = Heads::new(&config);
         Ok(Self {
             config,

@@ -100,7 +100,10 @@ fn draw(
     let translator = model.translator();
     let target = match translation {
         Some(text) => Target::Given(text),
-        None => Target::Translation(&translator.options().search),
+        None => {
+            let options = translator.options();
+            Target::Translation(&options.search, options.shortlist.as_deref())
+        }
     };
     let refused = |error: PictureError| invalid(error.to_string());
     let tokenizers = translator.tokenizers();

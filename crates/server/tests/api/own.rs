@@ -302,7 +302,9 @@ fn built_in_models_say_what_translate_says() {
     attentive_model::fake_dir::write(folder.path()).unwrap();
     let server = TestServer::of(options, loader, folder);
     let model = attentive_models::named("de-en").expect("built in");
-    let translator = model.translator(model.options().expect("sound")).expect("sound");
+    let translator = model
+        .translator(model.options().expect("sound"))
+        .expect("sound");
     let lines = [
         "Guten Morgen! Wie geht es dir?",
         "GROSSE STRASSE 42, siehe https://example.org :-)",
