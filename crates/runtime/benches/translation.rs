@@ -263,12 +263,7 @@ impl Server {
 
 /// What a number is computed with.
 fn kind(compute: &str) -> Compute {
-    match compute {
-        "f32" => Compute::F32,
-        "int8" => Compute::Int8,
-        "f32-int8-output" => Compute::F32Int8Output,
-        _ => Compute::Auto,
-    }
+    compute.parse().unwrap_or_default()
 }
 
 /// A line of what the system says about this process (Linux only; 0 elsewhere).
