@@ -324,7 +324,7 @@ def measure(size, binary, model, texts, references, folder, quick, threads, shor
         convert(model, peer[compute], quantization)
         for path in shortlist:
             write_vmap(path, peer[compute])
-    models = {"f32": model, "int8": os.path.join(folder, f"{size}-ours-int8")}
+    models = {"f32": model, "f32-int8-output": model, "int8": os.path.join(folder, f"{size}-ours-int8")}
     subprocess.run([binary, "quantize", model, models["int8"]], check=True)
     ours, theirs = contenders(binary, models, peer, sources, threads, shortlist)
     everyone = ours + theirs
@@ -390,7 +390,8 @@ def score(binary, model, table, outputs, references):
 def agreement(outputs):
     """The share of sentences that two contenders translate alike."""
     peer = next(name for name, _ in outputs if name.startswith("CTranslate2 float32"))
-    pairs = [("attentive f32", peer), ("attentive int8", "attentive f32")]
+    others = ("attentive f32-int8-output", "attentive int8")
+    pairs = [("attentive f32", peer), *((other, "attentive f32") for other in others)]
     same = lambda one, other: sum(a == b for a, b in zip(one, other)) / len(one)
     return {
         f"{one} = {other}, {label}": same(outputs[one, label], outputs[other, label])

@@ -44,7 +44,12 @@ pub fn imported(
         place: place.clone(),
     });
     fs::create_dir_all(&cache).map_err(failed("create", &cache))?;
-    let Imported { warnings, .. } = import(source, &place, &ImportOptions::default())?;
+    let Imported { warnings, .. } = match import(source, &place, &ImportOptions::default()) {
+        Ok(imported) => imported,
+        // Another process imported it meanwhile. A folder appears whole, so that it is what we were about to write.
+        Err(_) if place.join("config.json").is_file() => return Ok(Some(place)),
+        Err(error) => return Err(error.into()),
+    };
     for warning in warnings {
         say(Notice::Warning(warning.to_string()));
     }
@@ -93,4 +98,72 @@ fn key(source: &Path) -> Result<String> {
         }
     }
     Ok(blake3::hash(text.as_bytes()).to_hex()[..16].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A copy of one of the importer's fixtures.
+    fn model() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a folder");
+        let fixture = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../convert/tests/fixtures/huggingface/marian");
+        for entry in fs::read_dir(fixture).expect("a fixture") {
+            let path = entry.expect("a file").path();
+            fs::copy(&path, folder.path().join(path.file_name().expect("a name"))).expect("copied");
+        }
+        folder
+    }
+
+    /// Asks for the model; says where it is and how often it was imported for that.
+    fn ask(source: &Path, cache: &Path) -> (PathBuf, usize) {
+        let mut imports = 0;
+        let place = imported(source, Some(cache.to_owned()), |notice| {
+            imports += usize::from(matches!(notice, Notice::Importing { .. }));
+        });
+        (
+            place.expect("it can be imported").expect("a model"),
+            imports,
+        )
+    }
+
+    #[test]
+    fn a_model_is_imported_once_and_again_after_a_change() {
+        let (source, cache) = (model(), tempfile::tempdir().expect("a folder"));
+        let (first, imports) = ask(source.path(), cache.path());
+        assert_eq!(imports, 1);
+        assert_eq!(ask(source.path(), cache.path()), (first.clone(), 0));
+        let config = source.path().join("generation_config.json");
+        let text = fs::read_to_string(&config).expect("read");
+        fs::write(&config, text + "\n").expect("written");
+        let (second, imports) = ask(source.path(), cache.path());
+        assert_eq!(imports, 1);
+        assert_ne!(first, second);
+        assert_eq!(ask(source.path(), cache.path()), (second, 0));
+    }
+
+    #[test]
+    fn a_model_that_another_process_imports_meanwhile_is_there() {
+        let (source, cache) = (model(), tempfile::tempdir().expect("a folder"));
+        let folder = || Some(cache.path().to_owned());
+        let mut meanwhile = None;
+        let place = imported(source.path(), folder(), |_| {
+            meanwhile = imported(source.path(), folder(), |_| {}).expect("the first of both");
+        });
+        let place = place.expect("the second of both");
+        assert!(place.is_some());
+        assert_eq!(place, meanwhile);
+    }
+
+    #[test]
+    fn what_cannot_be_imported_is_said_every_time() {
+        let (source, cache) = (model(), tempfile::tempdir().expect("a folder"));
+        fs::write(source.path().join("vocab.json"), "{}").expect("written");
+        for _ in 0..2 {
+            let result = imported(source.path(), Some(cache.path().to_owned()), |_| {});
+            let message = result.expect_err("no vocabulary").to_string();
+            assert!(message.contains("vocab.json"), "{message}");
+        }
+    }
 }

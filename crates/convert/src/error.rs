@@ -158,6 +158,15 @@ pub enum ConvertError {
         what: String,
     },
 
+    /// Files of a tokenizer do not belong together.
+    #[error("{}: {source}", path.display())]
+    Tokenizer {
+        /// The file of the tokenizer, or the vocabulary.
+        path: PathBuf,
+        /// What is wrong.
+        source: TextError,
+    },
+
     /// A model directory could not be written or read; the model crate names the file.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -176,6 +185,12 @@ impl ConvertError {
             path: path.clone(),
             source,
         }
+    }
+
+    /// Wraps what is wrong with a tokenizer that was made of a file.
+    pub(crate) fn tokenizer(path: &Path) -> impl FnOnce(TextError) -> ConvertError {
+        let path = path.to_path_buf();
+        move |source| ConvertError::Tokenizer { path, source }
     }
 
     /// Wraps what the operating system said about a file.

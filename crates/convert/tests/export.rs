@@ -2,17 +2,19 @@
 //!
 //! What the other programs themselves make of the files is checked by `tests/peers/check_exports.py`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use attentive_convert::export::{ExportFormat, export};
-use attentive_convert::{ImportOptions, import};
+use attentive_convert::{ImportOptions, WeightKind, import};
 use attentive_model::config::{
     Activation, Autoregression, EmbeddingNorm, ModelConfig, NormPlacement, PositionKind, Preset,
     TransformerConfig, Tying,
 };
 use attentive_model::directory::{ModelDir, Tokenizers};
 use attentive_model::fake_dir;
+use attentive_text::special::{BOS, PAD, SPECIALS};
 use attentive_text::{Tokenizer, TokenizerKind, TokenizerOptions};
 
 const TEXT: [&str; 4] = [
@@ -37,15 +39,19 @@ type Change = fn(&mut TransformerConfig);
 /// A small model that `change` makes another one of.
 fn model(folder: &Path, change: Change) -> ModelDir {
     let tokenizer = tokenizer();
-    let vocab = tokenizer.vocab_size();
-    let mut config = Preset::Tiny.config(vocab, vocab);
-    (config.d_model, config.d_ff, config.heads, config.kv_heads) = (16, 24, 2, 2);
-    (config.encoder_layers, config.decoder_layers) = (2, 1);
-    (config.max_positions, config.tying) = (40, Tying::All);
+    let mut config = small(tokenizer.vocab_size());
     change(&mut config);
     let tokenizers = Tokenizers::shared(tokenizer);
     fake_dir::write_model(folder, &config, &tokenizers, |_, _| {}).expect("writable");
     ModelDir::open(folder).expect("just written")
+}
+
+fn small(vocab: usize) -> TransformerConfig {
+    let mut config = Preset::Tiny.config(vocab, vocab);
+    (config.d_model, config.d_ff, config.heads, config.kv_heads) = (16, 24, 2, 2);
+    (config.encoder_layers, config.decoder_layers) = (2, 1);
+    (config.max_positions, config.tying) = (40, Tying::All);
+    config
 }
 
 fn pegasus(_: &mut TransformerConfig) {}
@@ -66,13 +72,17 @@ fn marian(config: &mut TransformerConfig) {
 /// Exports, imports, and compares everything that a model directory holds.
 fn comes_back(format: ExportFormat, change: Change) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let [ours, theirs, back] = ["ours", "theirs", "back"].map(|name| folder.path().join(name));
-    let model = model(&ours, change);
-    export(&model, format, &theirs).expect("this can be expressed");
+    let model = model(&folder.path().join("ours"), change);
+    returns(format, &model, folder.path());
+}
+
+fn returns(format: ExportFormat, model: &ModelDir, folder: &Path) {
+    let [theirs, back] = ["theirs", "back"].map(|name| folder.join(name));
+    export(model, format, &theirs).expect("this can be expressed");
     import(&theirs, &back, &ImportOptions::default()).expect("what we wrote we read");
     let back = ModelDir::open(&back).expect("just written");
     assert_eq!(back.config, model.config);
-    let [before, after] = [&model, &back].map(|dir| dir.weights().expect("there"));
+    let [before, after] = [model, &back].map(|dir| dir.weights().expect("there"));
     for tensor in model.config.tensors() {
         let name = &tensor.name;
         let [before, after] = [&before, &after].map(|weights| {
@@ -82,9 +92,9 @@ fn comes_back(format: ExportFormat, change: Change) {
         assert!(before == after, "{name} has changed");
     }
     for text in TEXT.into_iter().chain(["Über  alles, <s> é", ""]) {
-        let [before, after] = [&model, &back].map(|dir| dir.tokenizers.src.encode(text));
+        let [before, after] = [model, &back].map(|dir| dir.tokenizers.src.encode(text));
         assert_eq!(before, after, "{text:?}");
-        let decoded = [&model, &back].map(|dir| dir.tokenizers.tgt.decode(&before));
+        let decoded = [model, &back].map(|dir| dir.tokenizers.tgt.decode(&before));
         assert_eq!(decoded[0], decoded[1], "{text:?}");
     }
 }
@@ -121,10 +131,106 @@ fn a_model_comes_back_from_ctranslate2_to_the_last_bit() {
     }
 }
 
+fn marian_decoder(config: &mut TransformerConfig) {
+    config.norm = NormPlacement::Post;
+    config.positions = PositionKind::TimingSignal;
+    config.norm_epsilon = 1e-6;
+    config.dropout = 0.0; // It is for training.
+    config.max_positions = 1024;
+    config.decoder_layers = 2;
+}
+
+fn marian_decoder_pre(config: &mut TransformerConfig) {
+    marian_decoder(config);
+    config.norm = NormPlacement::Pre;
+    config.activation = Activation::Swish;
+}
+
+fn marian_decoder_ssru(config: &mut TransformerConfig) {
+    marian_decoder(config);
+    config.autoregression = Autoregression::Ssru;
+    config.tying = Tying::Output;
+}
+
+fn marian_decoder_ssru_pre(config: &mut TransformerConfig) {
+    marian_decoder_pre(config);
+    config.autoregression = Autoregression::Ssru;
+}
+
+fn marian_decoder_gelu(config: &mut TransformerConfig) {
+    marian_decoder(config);
+    config.activation = Activation::GeluSigmoid;
+    config.tying = Tying::None;
+}
+
+/// A model as Marian's are: the start is a vector of zeros, and neither it nor `<blank>` is ever said.
+fn model_for_marian(folder: &Path, change: Change) -> ModelDir {
+    let words = TEXT.iter().flat_map(|line| line.split(' '));
+    let words: BTreeSet<&str> = words.collect();
+    let vocabulary = SPECIALS.into_iter().chain(words).map(str::to_owned);
+    let tokenizer = Tokenizer::spaces(vocabulary.collect()).expect("a vocabulary");
+    let vocab = tokenizer.vocab_size();
+    let mut config = small(vocab);
+    change(&mut config);
+    let width = config.d_model;
+    let tokenizers = Tokenizers::shared(tokenizer);
+    fake_dir::write_model(folder, &config, &tokenizers, |name, values| {
+        for id in [BOS, PAD].map(|id| id as usize) {
+            match name {
+                "embeddings.projection_bias" => values[id] = -1e9,
+                "embeddings.target.weight" | "embeddings.source.weight" => {
+                    values[id * width..][..width].fill(0.0);
+                }
+                // The output layer stands input by input.
+                "embeddings.projection" => {
+                    let column = values.iter_mut().skip(id).step_by(vocab);
+                    column.for_each(|value| *value = 0.0);
+                }
+                _ => {}
+            }
+        }
+    })
+    .expect("writable");
+    ModelDir::open(folder).expect("just written")
+}
+
+#[test]
+fn a_model_comes_back_from_marian() {
+    for change in [
+        marian_decoder,
+        marian_decoder_pre,
+        marian_decoder_ssru,
+        marian_decoder_ssru_pre,
+        marian_decoder_gelu,
+    ] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let model = model_for_marian(&folder.path().join("ours"), change);
+        returns(ExportFormat::Marian, &model, folder.path());
+    }
+}
+
+#[test]
+fn a_model_of_bergamot_goes_to_marian_and_comes_back_with_its_sentencepiece_file() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let ours = folder.path().join("ours");
+    let bergamot = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/marian/bergamot");
+    let options = ImportOptions {
+        weights: WeightKind::F32,
+        ..ImportOptions::default()
+    };
+    import(&bergamot, &ours, &options).expect("a fixture");
+    let model = ModelDir::open(&ours).expect("just written");
+    returns(ExportFormat::Marian, &model, folder.path());
+}
+
 #[test]
 fn what_a_format_cannot_express_is_refused_by_name_and_leaves_nothing() {
     let ssru: Change = |config| config.autoregression = Autoregression::Ssru;
     let separate: Change = |config| config.tying = Tying::None;
+    let exact: Change = |config| {
+        config.positions = PositionKind::TimingSignal;
+        config.activation = Activation::Gelu;
+    };
     let timing: Change = |config| config.positions = PositionKind::TimingSignal;
     for (format, change, expected) in [
         (ExportFormat::HuggingFace, ssru, "an SSRU decoder"),
@@ -136,6 +242,7 @@ fn what_a_format_cannot_express_is_refused_by_name_and_leaves_nothing() {
             pegasus,
             "another formula than the timing signal",
         ),
+        (ExportFormat::Marian, exact, "the exact GELU"),
         (
             ExportFormat::Marian,
             timing,

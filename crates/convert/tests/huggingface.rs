@@ -214,7 +214,8 @@ fn m2m100_says_what_transformers_says_and_needs_its_languages() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("model");
     let error = import(&source, &out, &ImportOptions::default()).expect_err("no languages");
-    assert!(error.to_string().contains("--from"), "{error}");
+    let remedy = "`attentive import FOLDER --from CODE --to CODE --out DIR`; --from is missing";
+    assert!(error.to_string().contains(remedy), "{error}");
     assert!(!out.exists(), "nothing is half-written");
     let options = ImportOptions {
         source_language: Some("en".to_owned()),

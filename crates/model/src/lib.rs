@@ -13,10 +13,12 @@
 //! - [`directory`]: a model directory: configuration, tokenizers and weights together.
 //! - [`generation`]: how text is framed for a model, and how it is usually searched, in an optional file.
 //! - [`shortlist`]: which target tokens may translate which source tokens, in a file of its own.
+//! - [`average`]: the mean of the weights of several models.
 //! - [`durable`]: the one way in which files are written so that they are whole or absent.
 //! - [`fake_dir`]: a model directory with arbitrary weights, for tests.
 //! - [`error`]: the one error type; each message names the file and the remedy.
 
+pub mod average;
 pub mod config;
 pub mod directory;
 pub mod durable;

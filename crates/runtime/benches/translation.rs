@@ -136,7 +136,7 @@ impl Server {
         directory.cache = std::env::var_os("ATTENTIVE_CACHE").map(Into::into);
         let tokenizer_seconds = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
-        let network = CpuModel::open(&directory, compute)?;
+        let network = CpuModel::open(&directory, compute)?.with_threads(threads);
         let mut options = options.within(directory.config.position_limit());
         if let Some(path) = shortlist {
             options.shortlist = Some(Arc::new(Shortlist::open(path)?));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use attentive_model::config::{Autoregression, TransformerConfig};
 use attentive_model::{ModelDir, Shortlist, Tokenizers, fake_dir};
 use attentive_runtime::cpu::{Compute, CpuModel, quantize};
-use attentive_runtime::search::{Request, SearchModel, SearchOptions};
+use attentive_runtime::search::{Next, Request, SearchModel, SearchOptions};
 use attentive_runtime::translator::WithPrefix;
 use attentive_runtime::{Translation, Translator, TranslatorOptions};
 use attentive_text::special::{BOS, EOS, PAD, source_ids};
@@ -277,10 +277,12 @@ fn rows_of_zeros_with_a_bias_of_minus_a_billion_do_no_harm() {
             let mut log_probs = Vec::new();
             for tokens in [[BOS; 2], [7, 9], [PAD, BOS]] {
                 model.step(&mut state, &tokens, &mut log_probs);
-                for row in log_probs.chunks(model.vocab()) {
-                    let sum: f64 = row.iter().map(|&l| f64::from(l).exp()).sum();
+                let (all, some) = log_probs.split_at_mut(model.vocab());
+                let rows = [(all, None), (some, limited.candidates.as_deref())];
+                for next in rows.map(|(row, candidates)| Next::new(row, candidates)) {
+                    let sum: f64 = next.iter().map(|(_, l)| f64::from(l).exp()).sum();
                     assert!((sum - 1.0).abs() < 1e-5, "{compute:?}: {sum}");
-                    assert!(absent.iter().all(|&token| row[token as usize] < -9e8));
+                    assert!(absent.iter().all(|&token| next.get(token) < -9e8));
                 }
             }
         }

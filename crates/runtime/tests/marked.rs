@@ -108,7 +108,7 @@ fn tags_in_plain_text_come_back_around_their_words() {
         ),
         (
             "<p>Ein <i>Hund</i> rennt. <i>Zwei Katzen schlafen.</i></p>",
-            "<p>A <i>dog</i> runs. <i>Two cats are sleeping.</i></p>",
+            "<p>A <i>dog</i> runs. <i>Two cats sleep.</i></p>",
         ),
     ] {
         assert_eq!(raw(text), expected);

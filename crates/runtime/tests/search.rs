@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use attentive_runtime::search::fake::FakeModel;
 use attentive_runtime::search::{
-    Constraint, Finish, Hypothesis, LengthLimit, Method, NoRepeatedNgrams, Request, Sampling,
+    Constraint, Finish, Hypothesis, LengthLimit, Method, Next, NoRepeatedNgrams, Request, Sampling,
     SearchModel, SearchOptions, search,
 };
 use attentive_text::special::{BOS, EOS, PAD, UNK, decoder_input, source_ids};
@@ -406,10 +406,8 @@ fn requests_of(lengths: &[usize]) -> Vec<Request> {
 struct Never(Vec<u32>);
 
 impl Constraint for Never {
-    fn apply(&self, _: &[u32], log_probs: &mut [f32]) {
-        for &token in &self.0 {
-            log_probs[token as usize] = f32::NEG_INFINITY;
-        }
+    fn apply(&self, _: &[u32], next: &mut Next<'_>) {
+        self.0.iter().for_each(|&token| next.forbid(token));
     }
 }
 

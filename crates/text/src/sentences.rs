@@ -7,7 +7,8 @@
 //!
 //! Why rules of our own: a language is a few lines in `words`. Of the 344 texts in `tests/fixtures/sentences`, which
 //! were written along with these rules, the crate `srx` with the rules that it ships cuts 163 as expected; it has none
-//! for Czech, Hindi and Chinese, cannot read some of the others, and its rules come without a license.
+//! for Czech, Hindi and Chinese, cannot read some of the others, and its rules come without a license. On plain news both are
+//! about as good (docs/languages.md).
 //!
 //! Before it on the data path: [`crate::keep`], whose marks can stand at either end of a sentence. After
 //! it: the translator.

@@ -1,6 +1,7 @@
 //! The commands, one file each: its arguments, and `run`, which does it.
 
 mod attention;
+mod average;
 #[cfg(feature = "training")]
 mod bert_input;
 #[cfg(feature = "training")]
@@ -74,6 +75,8 @@ pub enum Command {
     Pull(pull::PullArgs),
     /// List the models that translate between languages, or remove one that was pulled
     Models(models::ModelsArgs),
+    /// Make one model of several: the mean of their weights
+    Average(average::AverageArgs),
     /// Make a smaller, faster model for the CPU: weights of 8 bits
     Quantize(quantize::QuantizeArgs),
     /// Write a model for another program: Hugging Face, ONNX, CTranslate2, Marian
@@ -125,6 +128,7 @@ pub fn run(command: Command, terminal: &Terminal) -> anyhow::Result<()> {
         Command::Import(args) => import::run(args, terminal),
         Command::Pull(args) => pull::run(args, terminal),
         Command::Models(args) => models::run(args, terminal),
+        Command::Average(args) => average::run(args),
         Command::Quantize(args) => quantize::run(args),
         Command::Export(args) => export::run(args, terminal),
         Command::Shortlist(args) => shortlist::run(args, terminal),

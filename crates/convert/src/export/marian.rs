@@ -81,11 +81,15 @@ fn check(source: &Source<'_>) -> Result<()> {
         config.has_final_norm() == pre,
         "final norms that do not follow from the norms of the layers",
     )?;
-    let approximated = matches!(
-        config.activation,
-        Activation::GeluTanh | Activation::GeluSigmoid
-    );
-    source.require(!approximated, "an approximated GELU")?;
+    match config.activation {
+        Activation::Relu | Activation::Swish | Activation::GeluSigmoid => {}
+        Activation::Gelu => {
+            return Err(source.cannot("the exact GELU (its `gelu` is the one of a sigmoid)"));
+        }
+        Activation::GeluTanh => {
+            return Err(source.cannot("the GELU of tanh (its `gelu` is the one of a sigmoid)"));
+        }
+    }
     let table = source.table(TARGET_TABLE)?.real();
     let start = &table[BOS as usize * config.d_model..][..config.d_model];
     source.require(
@@ -170,7 +174,9 @@ fn arrays(source: &Source<'_>) -> Result<Vec<npz::Array>> {
             };
             let ssru = stack == "decoder" && config.autoregression == Autoregression::Ssru;
             if ssru {
-                norm("ssru_norm", "rnn_ffn")?;
+                // The norm before the cell has the name of the cell, the one behind it that of a network.
+                let name = if pre.is_empty() { "rnn_ffn" } else { "rnn" };
+                norm("ssru_norm", name)?;
             } else {
                 norm("self_attention_norm", "self_Wo")?;
             }
@@ -236,8 +242,9 @@ fn options(source: &Source<'_>) -> String {
     };
     let activation = match config.activation {
         Activation::Swish => "swish",
-        Activation::Gelu => "gelu",
-        _ => "relu",
+        // x * sigmoid(1.702 x); `check` refused the others.
+        Activation::GeluSigmoid | Activation::Gelu | Activation::GeluTanh => "gelu",
+        Activation::Relu => "relu",
     };
     let ssru = config.autoregression == Autoregression::Ssru;
     let mut yml = String::new();

@@ -205,7 +205,7 @@ impl Tensors {
         self.tensors.get(name)
     }
 
-    /// The tensor of this name, which must have this shape.
+    /// The tensor of this name, which must have this shape and hold at least one number.
     pub fn require(&self, name: &str, shape: &[usize]) -> Result<&Tensor> {
         let tensor = self.get(name).ok_or_else(|| ConvertError::MissingTensor {
             path: self.path.clone(),
@@ -218,6 +218,15 @@ impl Tensors {
                 name: name.to_string(),
                 expected: shape.to_vec(),
                 found: tensor.shape.clone(),
+            });
+        }
+        if tensor.is_empty() {
+            return Err(ConvertError::Damaged {
+                path: self.path.clone(),
+                format: "weights",
+                place: format!("tensor `{name}`"),
+                expected: "numbers".to_string(),
+                found: format!("none: its shape is {shape:?}"),
             });
         }
         Ok(tensor)

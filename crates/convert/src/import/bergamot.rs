@@ -1,8 +1,6 @@
 //! What comes beside the small models of Bergamot and Firefox: a lexical shortlist, files that are packed with gzip,
 //! and the languages in file names. Their weights are those of [`super::marian`], with an SSRU for self-attention.
 
-use std::fs;
-use std::io::Read;
 use std::path::Path;
 
 use attentive_model::Shortlist;
@@ -10,7 +8,8 @@ use attentive_model::Shortlist;
 use super::marian_options::Options;
 use super::marian_vocabulary::Vocabularies;
 use super::{files_of, folder_of, name_of, refused};
-use crate::error::{ConvertError, Result};
+use crate::error::Result;
+use crate::files::bytes::Bytes;
 use crate::files::shortlist_bin;
 
 /// The shortlist that the decoder's options name, or the only one beside the weights.
@@ -85,17 +84,8 @@ pub(super) fn languages(weights: &Path) -> Option<(String, String)> {
     Some((from.to_owned(), to.to_owned()))
 }
 
-/// A file that may be packed with gzip. What is larger unpacked than any vocabulary is refused.
-pub(super) fn unpacked(path: &Path) -> Result<Vec<u8>> {
-    const LARGEST: u64 = 256 << 20;
-    let bytes = fs::read(path).map_err(ConvertError::io("read", path))?;
-    if !bytes.starts_with(&[0x1f, 0x8b]) {
-        return Ok(bytes);
-    }
-    let mut unpacked = Vec::new();
-    flate2::read::GzDecoder::new(&bytes[..])
-        .take(LARGEST)
-        .read_to_end(&mut unpacked)
-        .map_err(ConvertError::io("unpack", path))?;
-    Ok(unpacked)
+/// A file that may be packed with gzip. What would unpack to much more than its own size is refused.
+pub(super) fn unpacked(path: &Path) -> Result<Bytes> {
+    let (bytes, _) = Bytes::map_or_unpack(path)?;
+    Ok(bytes)
 }

@@ -3,7 +3,6 @@
 //! Neighbors: [`super::huggingface`] reads the encoder-decoders, [`super::vocabulary`] says which token becomes which of our
 //! ids: `[CLS]`, `[SEP]`, `[PAD]` and `[UNK]` are our four special ones.
 
-use std::fs;
 use std::path::Path;
 
 use attentive_model::config::{
@@ -16,8 +15,9 @@ use attentive_text::tokenizer::vocabulary_file;
 use serde_json::Value;
 
 use super::huggingface::Config;
+use super::parts::enough_tensors;
 use super::vocabulary::{Order, Specials, Start};
-use super::{Imported, json, refused, state_dict};
+use super::{Imported, json, refused, state_dict, whole_files};
 use crate::error::{ConvertError, Result};
 use crate::files::Tensors;
 use crate::transpose::transposed;
@@ -40,6 +40,8 @@ pub(super) fn import(folder: &Path, out: &Path) -> Result<Imported> {
         ""
     };
     let rows = config.size("vocab_size")?;
+    let words = format!("{prefix}embeddings.word_embeddings.weight");
+    tensors.require(&words, &[rows, config.size("hidden_size")?])?;
     let (order, tokenizer) = tokenizer(folder, rows)?;
     let config = architecture(&config, &tensors, prefix, order.len())?;
     config
@@ -48,6 +50,7 @@ pub(super) fn import(folder: &Path, out: &Path) -> Result<Imported> {
             path: path.clone(),
             problems,
         })?;
+    enough_tensors(&weights, tensors.len(), config.layers)?;
     let mut list = Vec::new();
     for spec in config.tensors() {
         let values = values(&tensors, prefix, &spec, &order, rows)?;
@@ -160,8 +163,8 @@ fn tokenizer(folder: &Path, rows: usize) -> Result<(Order, Tokenizer)> {
     let file = |name: &str| Some(folder.join(name)).filter(|path| path.is_file());
     let (path, text, tokens) = match (file("tokenizer.json"), file("vocab.txt")) {
         (Some(path), _) => {
-            let text = fs::read_to_string(&path).map_err(ConvertError::io("read", &path))?;
-            let tokens = vocabulary(&path, &json(&path)?)?;
+            let (file, text) = whole_files::tokenizer_json(&path)?;
+            let tokens = vocabulary(&path, &file)?;
             (path, text, tokens)
         }
         (None, Some(path)) => {
@@ -201,7 +204,8 @@ fn tokenizer(folder: &Path, rows: usize) -> Result<(Order, Tokenizer)> {
         unknown: Some(id("[UNK]")?),
     };
     let order = Order::new(&path, tokens, rows, specials)?;
-    let tokenizer = Tokenizer::wordpiece(&text, order.tokens())?;
+    let tokenizer = Tokenizer::wordpiece(&text, order.tokens());
+    let tokenizer = tokenizer.map_err(ConvertError::tokenizer(&path))?;
     Ok((order, tokenizer))
 }
 

@@ -23,7 +23,7 @@ use super::ctranslate2_variables::Variables;
 use super::exported::{self, Exported};
 use super::parts::Parts;
 use super::vocabulary::{Order, Specials, Start};
-use super::{Model, folder_of, json, refused};
+use super::{Model, folder_of, json, refused, whole_files};
 use crate::error::{ConvertError, Result};
 use crate::files::archive::{Archive, Checksums};
 use crate::files::bytes::Bytes;
@@ -307,8 +307,8 @@ impl Vocabulary {
         let tgt_pieces = pieces(&["target.spm"]).or_else(|| pieces(&shared));
         Ok(Self {
             tokenizers: Tokenizers {
-                src: tokenizer(src_pieces, &src, &src_tokens)?,
-                tgt: tokenizer(tgt_pieces, &tgt, &tgt_tokens)?,
+                src: tokenizer(src_pieces, &src_path, &src, &src_tokens)?,
+                tgt: tokenizer(tgt_pieces, &tgt_path, &tgt, &tgt_tokens)?,
             },
             src,
             tgt,
@@ -361,19 +361,24 @@ fn order(path: &Path, tokens: &[String], rows: usize, special: &SpecialTokens) -
 }
 
 /// SentencePiece where there is a file, characters where all tokens are such, and otherwise tokens with spaces between.
-fn tokenizer(pieces: Option<PathBuf>, order: &Order, tokens: &[String]) -> Result<Tokenizer> {
+fn tokenizer(
+    pieces: Option<PathBuf>,
+    vocabulary_path: &Path,
+    order: &Order,
+    tokens: &[String],
+) -> Result<Tokenizer> {
     let vocabulary = order.tokens();
     if let Some(path) = pieces {
-        let bytes = fs::read(&path).map_err(ConvertError::io("read", &path))?;
-        return Ok(Tokenizer::sentencepiece_with_vocabulary(
-            &bytes, vocabulary,
-        )?);
+        let bytes = whole_files::tokenizer(&path)?;
+        return Tokenizer::sentencepiece_with_vocabulary(&bytes, vocabulary)
+            .map_err(ConvertError::tokenizer(&path));
     }
     let is_special = |token: &str| token.starts_with('<') && token.ends_with('>');
     let mut others = tokens.iter().filter(|token| !is_special(token));
-    Ok(if others.all(|token| token.chars().count() == 1) {
-        Tokenizer::characters(vocabulary)?
+    let tokenizer = if others.all(|token| token.chars().count() == 1) {
+        Tokenizer::characters(vocabulary)
     } else {
-        Tokenizer::spaces(vocabulary)?
-    })
+        Tokenizer::spaces(vocabulary)
+    };
+    tokenizer.map_err(ConvertError::tokenizer(vocabulary_path))
 }

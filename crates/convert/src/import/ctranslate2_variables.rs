@@ -67,7 +67,7 @@ impl Variables<'_> {
             return Ok(heads as usize);
         }
         match self.file.spec.as_str() {
-            "TransformerBase" => Ok(8),
+            "" | "TransformerBase" => Ok(8), // Version 1 of the format does not name the kind.
             "TransformerBig" => Ok(16),
             other => Err(refused(
                 self.path,
@@ -345,22 +345,22 @@ impl Variables<'_> {
 
     /// Refuses variables that nothing was made of.
     pub fn all_are_used(&self) -> Result<()> {
-        const HARMLESS: [&str; 9] = [
+        const HARMLESS: [&str; 7] = [
             "alignment_layer",
             "alignment_heads",
             "embeddings_merge",
-            "multi_query_attention",
             "num_source_embeddings",
             "with_target_bos",
             "unk_token",
-            "scale_outputs",
             "user_decoder_start_tokens",
         ];
         let used = self.used.borrow();
         let used: BTreeSet<&str> = used.iter().map(|name| self.target(name)).collect();
         for (name, tensor) in self.file.tensors.iter() {
             let leaf = name.rsplit('/').next().unwrap_or(name);
-            let off = tensor.len() == 1 && tensor.to_f32() == [0.0];
+            let is = |number: f32| tensor.len() == 1 && tensor.to_f32() == [number];
+            // Outputs times one are the outputs.
+            let off = is(0.0) || leaf == "scale_outputs" && is(1.0);
             if !used.contains(name) && !off && !HARMLESS.contains(&leaf) {
                 let found = format!("the variable `{name}`");
                 return Err(refused(

@@ -1,13 +1,10 @@
 //! Which program a folder or a file comes from.
 
-use std::fs;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
-use super::{files_of, name_of};
+use super::{files_of, json, name_of};
 use crate::error::{ConvertError, Result};
 
 /// A program's format, with the files to begin with.
@@ -92,6 +89,10 @@ pub fn detect(source: &Path) -> Result<Format> {
         let weights = only(source, &bins, "models")?;
         return Ok(Format::Marian { weights });
     }
+    // A configuration that cannot be read says more than a list of files.
+    if has("config.json") {
+        json(&source.join("config.json"))?;
+    }
     let names: Vec<&str> = files.iter().take(8).map(|path| name_of(path)).collect();
     let found = match names.len() {
         0 => "it holds no files".to_owned(),
@@ -151,7 +152,7 @@ fn is_dictionary(path: &Path) -> bool {
 
 /// What kind of model a `config.json` of Hugging Face names.
 fn model_type(path: &Path) -> Option<String> {
-    let config: Value = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    let config = json(path).ok()?;
     Some(config.get("model_type")?.as_str()?.to_owned())
 }
 

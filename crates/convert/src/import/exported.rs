@@ -3,7 +3,6 @@
 //! Their `config.json` says under `attentive` what the other program's files do not say, and their ids are ours already.
 //! The importers of the formats take their names and layouts apart, as those of every other model.
 
-use std::fs;
 use std::path::Path;
 
 use attentive_model::Tokenizers;
@@ -14,9 +13,9 @@ use attentive_text::special::{BOS, EOS, PAD, UNK};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::bad_json;
 use super::vocabulary::{Order, Specials, Start};
-use crate::error::{ConvertError, Result};
+use super::{bad_json, whole_files};
+use crate::error::Result;
 
 /// What stands under `attentive` in an exported `config.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -80,7 +79,7 @@ pub(super) fn order(path: &Path, tokenizer: &Tokenizer, rows: usize) -> Result<O
 
 /// A `tokenizer.json`, without what exporting added for the other program (`export/huggingface.rs`).
 fn tokenizer(path: &Path) -> Result<Tokenizer> {
-    let bytes = fs::read(path).map_err(ConvertError::io("read", path))?;
+    let bytes = whole_files::tokenizer(path)?;
     let mut file: Value =
         serde_json::from_slice(&bytes).map_err(|error| bad_json(path, EXPECTED, &error))?;
     if file.get("post_processor").is_none_or(Value::is_null) {

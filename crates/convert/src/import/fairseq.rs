@@ -4,14 +4,13 @@
 //! weights were kept, in a `config.json` beside them. Dictionaries are `dict.LANGUAGE.txt`; where the languages are not
 //! named, the alphabet decides nothing, so the sizes of the tables do.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use attentive_model::generation::{BeamRule, Generation};
 use serde_json::Value;
 
 use super::mapping::{self, Mapping, VocabularyFiles};
-use super::{Model, files_of, folder_of, name_of, refused};
+use super::{Model, files_of, folder_of, name_of, refused, whole_files};
 use crate::error::{ConvertError, Result};
 use crate::files::{Tensors, safetensors, torch};
 
@@ -39,7 +38,7 @@ pub(super) fn read(weights: &Path) -> Result<Model> {
     let arguments = match inside.into_iter().flatten().find(|value| value.is_object()) {
         Some(arguments) => arguments.clone(),
         None => {
-            let bytes = fs::read(&beside).map_err(ConvertError::io("read", &beside))?;
+            let bytes = whole_files::settings(&beside)?;
             let wrong = |error: serde_json::Error| {
                 refused(
                     &beside,
@@ -113,7 +112,7 @@ fn dictionaries(
         .filter(|path| name_of(path).starts_with("dict.") && name_of(path).ends_with(".txt"))
         .collect();
     let lines = |path: &PathBuf| -> Result<usize> {
-        let bytes = fs::read(path).map_err(ConvertError::io("read", path))?;
+        let bytes = whole_files::tokenizer(path)?;
         Ok(bytes.iter().filter(|byte| **byte == b'\n').count() + 4)
     };
     let rows = ["encoder", "decoder"].map(|side| {

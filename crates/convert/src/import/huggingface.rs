@@ -120,17 +120,32 @@ pub(super) fn read(folder: &Path, options: &ImportOptions) -> Result<Model> {
     let names = Names::fairseq(prefix);
     let d_model = config.size("d_model")?;
     let table = |name: String| names.table(&tensors, &name, d_model);
-    let shared = table(format!("{prefix}shared.weight"))?;
-    let of_side = |side: &str| table(format!("{prefix}{side}.embed_tokens.weight"));
-    let [src_table, tgt_table] = ["encoder", "decoder"].map(|side| {
-        let found = of_side(side)?.or_else(|| shared.clone());
-        found.ok_or_else(|| ConvertError::MissingTensor {
+    // The table of a side, else the one that both sides share. PyTorch's files often have one table under several
+    // names; it is taken once.
+    let [src_name, tgt_name] = ["encoder", "decoder"].map(|side| {
+        let own = format!("{prefix}{side}.embed_tokens.weight");
+        let own = Some(own).filter(|name| tensors.get(name).is_some());
+        own.unwrap_or_else(|| format!("{prefix}shared.weight"))
+    });
+    let need = |name: &str| {
+        table(name.to_owned())?.ok_or_else(|| ConvertError::MissingTensor {
             path: weights.clone(),
-            name: format!("{prefix}shared.weight"),
+            name: name.to_owned(),
             count: tensors.len(),
         })
-    });
-    let (src_table, tgt_table) = (src_table?, tgt_table?);
+    };
+    let tgt_table = need(&tgt_name)?;
+    let place = |name: &str| {
+        tensors
+            .get(name)
+            .map(|tensor| tensor.bytes().as_ptr_range())
+    };
+    let own_src_table = if place(&src_name) == place(&tgt_name) {
+        None
+    } else {
+        Some(need(&src_name)?)
+    };
+    let src_table = own_src_table.as_ref().unwrap_or(&tgt_table);
     let output = if config.flag("tie_word_embeddings", true) {
         None
     } else {
@@ -156,7 +171,7 @@ pub(super) fn read(folder: &Path, options: &ImportOptions) -> Result<Model> {
     let Vocabulary { src, tgt, .. } = &vocabulary;
 
     let mut parts = Parts::default();
-    let tying = parts.embeddings((&src_table, src), (&tgt_table, tgt), output.as_ref());
+    let tying = parts.embeddings((src_table, src), (&tgt_table, tgt), output.as_ref());
     let bias = match tensors.get("final_logits_bias") {
         Some(_) => Some(vector(&tensors, "final_logits_bias", rows[1])?),
         None => None,

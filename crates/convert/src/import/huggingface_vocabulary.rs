@@ -1,7 +1,6 @@
 //! The tokenizers of Hugging Face models: SentencePiece with `vocab.json`, or alphabets in the configuration; and
 //! the tokens around a text.
 
-use std::fs;
 use std::path::Path;
 
 use attentive_model::{Generation, Tokenizers};
@@ -12,7 +11,7 @@ use serde_json::Value;
 use super::exported;
 use super::huggingface::{Config, Family, Search};
 use super::vocabulary::{Order, Specials};
-use super::{ImportOptions, refused};
+use super::{ImportOptions, refused, whole_files};
 use crate::error::{ConvertError, Result};
 
 /// Tokenizers, and where the rows of the tables go.
@@ -41,7 +40,7 @@ impl Vocabulary {
             return Self::of_exported(config.path, tokenizers, rows);
         }
         let file = |name: &str| Some(folder.join(name)).filter(|path| path.is_file());
-        let bytes = |path: &Path| fs::read(path).map_err(ConvertError::io("read", path));
+        let bytes = whole_files::tokenizer;
         // Letters to phonemes: both alphabets are in the configuration.
         if let [Some(src), Some(tgt)] =
             ["grapheme_chars", "phoneme_chars"].map(|key| config.text(key))
@@ -58,10 +57,11 @@ impl Vocabulary {
             };
             let src = Order::new(config.path, tokens(src), rows[0], specials)?;
             let tgt = Order::new(config.path, tokens(tgt), rows[1], specials)?;
+            let wrong = || ConvertError::tokenizer(config.path);
             return Ok(Self {
                 tokenizers: Tokenizers {
-                    src: Tokenizer::characters(src.tokens())?,
-                    tgt: Tokenizer::characters(tgt.tokens())?,
+                    src: Tokenizer::characters(src.tokens()).map_err(wrong())?,
+                    tgt: Tokenizer::characters(tgt.tokens()).map_err(wrong())?,
                 },
                 src,
                 tgt,
@@ -118,10 +118,8 @@ impl Vocabulary {
         let src = order(&vocab, &src_tokens, rows[0])?;
         let tgt = order(&vocab, &tgt_tokens, rows[1])?;
         let tokenizer = |path: &Path, order: &Order| -> Result<Tokenizer> {
-            Ok(Tokenizer::sentencepiece_with_vocabulary(
-                &bytes(path)?,
-                order.tokens(),
-            )?)
+            Tokenizer::sentencepiece_with_vocabulary(&bytes(path)?, order.tokens())
+                .map_err(ConvertError::tokenizer(path))
         };
         Ok(Self {
             tokenizers: Tokenizers {
@@ -238,7 +236,11 @@ impl Vocabulary {
                 .join(", ")
         };
         let Some(code) = code else {
-            let remedy = format!("say which with --{option}, for example one of {}", known());
+            let remedy = format!(
+                "say which with `attentive import FOLDER --from CODE --to CODE --out DIR`; --{option} is missing, for \
+                 example one of {}",
+                known()
+            );
             return Err(refused(
                 path,
                 "the model",

@@ -32,7 +32,6 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use attentive_model::Tokenizers;
@@ -45,7 +44,7 @@ use serde::Deserialize;
 use super::parts::{Parts, vector};
 use super::state_dict::{self, Names};
 use super::vocabulary::{Order, Specials, Start};
-use super::{Model, refused};
+use super::{Model, refused, whole_files};
 use crate::error::{ConvertError, Result};
 use crate::files::Tensors;
 
@@ -90,7 +89,8 @@ fn yes() -> bool {
 
 /// Reads a mapping file and the model that it describes.
 pub(super) fn read(source: &Path, path: &Path) -> Result<Model> {
-    let text = fs::read_to_string(path).map_err(ConvertError::io("read", path))?;
+    let text = whole_files::settings(path)?;
+    let text = String::from_utf8(text).map_err(|error| bad(path, error.to_string()))?;
     let mapping: Mapping = toml::from_str(&text).map_err(|error| bad(path, error.to_string()))?;
     let (folder, weights) = match (source.is_dir(), &mapping.weights) {
         (true, Some(name)) => (source, source.join(name)),
@@ -263,20 +263,19 @@ impl VocabularyFiles {
             .as_ref()
             .filter(|_| target)
             .or(self.pieces.as_ref());
+        let pieces_path = pieces.map(|name| folder.join(name));
         let pieces = || -> Result<Vec<u8>> {
-            let name =
-                pieces.ok_or_else(|| bad(folder, "`vocabulary.pieces` is missing".to_owned()))?;
-            let path = folder.join(name);
-            fs::read(&path).map_err(ConvertError::io("read", &path))
+            let missing = || bad(folder, "`vocabulary.pieces` is missing".to_owned());
+            whole_files::tokenizer(pieces_path.as_deref().ok_or_else(missing)?)
         };
         let vocabulary = order.tokens();
         let tokenizer = match self.tokenizer.as_str() {
             "subword-nmt" => {
-                Tokenizer::subword_nmt(&String::from_utf8_lossy(&pieces()?), vocabulary)?
+                Tokenizer::subword_nmt(&String::from_utf8_lossy(&pieces()?), vocabulary)
             }
-            "sentencepiece" => Tokenizer::sentencepiece_with_vocabulary(&pieces()?, vocabulary)?,
-            "characters" => Tokenizer::characters(vocabulary)?,
-            "spaces" => Tokenizer::spaces(vocabulary)?,
+            "sentencepiece" => Tokenizer::sentencepiece_with_vocabulary(&pieces()?, vocabulary),
+            "characters" => Tokenizer::characters(vocabulary),
+            "spaces" => Tokenizer::spaces(vocabulary),
             other => {
                 let known = "subword-nmt, sentencepiece, characters and spaces are known";
                 return Err(refused(
@@ -287,6 +286,8 @@ impl VocabularyFiles {
                 ));
             }
         };
+        let of = pieces_path.as_deref().unwrap_or(&path);
+        let tokenizer = tokenizer.map_err(ConvertError::tokenizer(of))?;
         Ok((order, tokenizer))
     }
 }

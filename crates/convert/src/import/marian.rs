@@ -13,13 +13,13 @@ use attentive_model::config::{
 use attentive_model::generation::{BeamRule, Generation};
 use attentive_text::special::UNK;
 
-use super::marian_options::Options;
+use super::marian_options::{ONLY, Options, decoder_options, options_of};
 use super::marian_vocabulary::Vocabularies;
 use super::parts::{Matrix, Parts, vector};
-use super::{Model, bergamot, files_of, folder_of, name_of, refused};
+use super::{Model, bergamot, folder_of, name_of, refused};
 use crate::error::{ConvertError, Result};
 use crate::files::marian_bin::{self, MarianBin};
-use crate::files::{Tensors, npz};
+use crate::files::npz;
 
 /// Reads a model; its vocabulary, decoder options and shortlist are looked for beside the weights.
 pub(super) fn read(path: &Path) -> Result<Model> {
@@ -70,44 +70,6 @@ pub(super) fn read(path: &Path) -> Result<Model> {
     })
 }
 
-/// `special:model.yml`: YAML text in a tensor, up to the first NUL.
-fn options_of(tensors: &Tensors) -> Result<Options> {
-    const NAME: &str = "special:model.yml";
-    let tensor = tensors
-        .get(NAME)
-        .ok_or_else(|| ConvertError::MissingTensor {
-            path: tensors.path().to_path_buf(),
-            name: NAME.to_owned(),
-            count: tensors.len(),
-        })?;
-    let text = tensor
-        .bytes()
-        .split(|byte| *byte == 0)
-        .next()
-        .unwrap_or_default();
-    Ok(Options::parse(
-        tensors.path(),
-        &String::from_utf8_lossy(text),
-    ))
-}
-
-/// The options of `marian-decoder`, if a file beside the model has some: it names models and vocabularies.
-fn decoder_options(folder: &Path) -> Result<Option<Options>> {
-    for path in files_of(folder)? {
-        if path
-            .extension()
-            .is_some_and(|end| end == "yml" || end == "yaml")
-        {
-            let text = std::fs::read(&path).map_err(ConvertError::io("read", &path))?;
-            let options = Options::parse(&path, &String::from_utf8_lossy(&text));
-            if !options.list("models").is_empty() {
-                return Ok(Some(options));
-            }
-        }
-    }
-    Ok(None)
-}
-
 /// How `marian-decoder` would search.
 fn search_options(
     decoder: &Options,
@@ -124,6 +86,10 @@ fn search_options(
     }
     if decoder.number("word-penalty")?.unwrap_or(0.0) != 0.0 {
         warnings.push("the decoder's `word-penalty` is left out".to_owned());
+    }
+    if !decoder.list("output-approx-knn").is_empty() {
+        let warning = "the decoder's `output-approx-knn` is left out: every token is looked at";
+        warnings.push(warning.to_owned());
     }
     Ok(())
 }
@@ -191,32 +157,67 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// How many rows the tables of both sides have.
+    /// How many rows the tables of both sides have, which must be as many as the options say.
     fn tables(&self) -> Result<[usize; 2]> {
         let rows = |name| -> Result<usize> {
-            match self.weights.tensors.get(name) {
-                Some(tensor) => Ok(tensor.shape.first().copied().unwrap_or(0)),
-                None => Ok(self
-                    .weights
-                    .tensors
-                    .require(name, &[0, self.d_model])?
-                    .len()),
-            }
+            let tensors = &self.weights.tensors;
+            let shape = tensors.get(name).map_or(&[][..], |table| &table.shape);
+            let rows = shape.first().copied().unwrap_or(0);
+            tensors.require(name, &[rows, self.d_model])?;
+            Ok(rows)
         };
         let [src, tgt] = self.names();
-        Ok([rows(src)?, rows(tgt)?])
+        let rows = [rows(src)?, rows(tgt)?];
+        let said = self.options.list("dim-vocabs");
+        // 0 stands for a size that the vocabulary decides.
+        let fits = |(said, rows): (&String, usize)| said == "0" || *said == rows.to_string();
+        if !said.is_empty() && (said.len() != 2 || !said.iter().zip(rows).all(fits)) {
+            let found = format!(
+                "`dim-vocabs: [{}]` beside tables of {} and {} rows",
+                said.join(", "),
+                rows[0],
+                rows[1]
+            );
+            return Err(self.refused(found, "one source and one target of these sizes are needed"));
+        }
+        Ok(rows)
+    }
+
+    /// Whether positions are a table. Marian reads `transformer-train-positions`; the option that its command line has
+    /// is another one, which alone changes nothing.
+    fn has_learned_positions(&self) -> Result<bool> {
+        const ASKED: &str = "transformer-train-positions";
+        let asked = self.options.flag(ASKED);
+        let offered = self.options.flag("transformer-train-position-embeddings");
+        let there = self.weights.tensors.get("Wpos").is_some();
+        match (there, asked || offered) {
+            (true, false) => Err(self.refused(
+                format!("a table `Wpos` without `{ASKED}: true`"),
+                "the table and the option belong together",
+            )),
+            (there, _) => Ok(there || asked),
+        }
+    }
+
+    fn refused(&self, found: String, remedy: &str) -> ConvertError {
+        refused(self.weights.tensors.path(), "the options", found, remedy)
     }
 
     fn read(&mut self, vocabularies: &Vocabularies) -> Result<(TransformerConfig, Parts)> {
         let Vocabularies { src, tgt, .. } = vocabularies;
         let (options, tensors, d) = (self.options, &self.weights.tensors, self.d_model);
         let has_norm = |key| options.text(key).unwrap_or_default().contains('n');
-        let learned = options.flag("transformer-train-position-embeddings");
         let (emb_norm, top_norm) = (
             has_norm("transformer-postprocess-emb"),
             has_norm("transformer-postprocess-top"),
         );
         let ssru = options.text("transformer-decoder-autoreg") == Some("rnn");
+        let cell = options.text("dec-cell").unwrap_or("gru"); // Marian's default.
+        if ssru && cell != "ssru" {
+            let found = format!("`transformer-decoder-autoreg: rnn` with `dec-cell: {cell}`");
+            return Err(self.refused(found, "this program knows models with the cell \"ssru\""));
+        }
+        let learned = self.has_learned_positions()?;
         let heads = options.require("transformer-heads")?;
         let mut parts = Parts::default();
 
@@ -246,12 +247,22 @@ impl<'a> Reader<'a> {
         }
 
         let layers = [options.require("enc-depth")?, options.require("dec-depth")?];
+        let tied_layers = options.list("transformer-tied-layers");
+        if !tied_layers.is_empty() && tied_layers.len() != layers[1] {
+            let found = format!(
+                "`transformer-tied-layers: [{}]` with `dec-depth: {}`",
+                tied_layers.join(", "),
+                layers[1]
+            );
+            let remedy = "a number for each layer of the decoder is needed";
+            return Err(self.refused(found, remedy));
+        }
         for (stack, count) in [("encoder", layers[0]), ("decoder", layers[1])] {
             for layer in 0..count {
-                let tied = options.list("transformer-tied-layers");
-                let theirs = match tied.get(layer) {
-                    Some(number) => format!("{stack}_l{number}"),
-                    None => format!("{stack}_l{}", layer + 1),
+                // Only the decoder shares layers: Marian's encoder does not read the option.
+                let theirs = match tied_layers.get(layer) {
+                    Some(number) if stack == "decoder" => format!("{stack}_l{number}"),
+                    _ => format!("{stack}_l{}", layer + 1),
                 };
                 let ours = format!("{stack}.layers.{layer}");
                 if stack == "decoder" && ssru {
@@ -373,7 +384,12 @@ impl<'a> Reader<'a> {
         );
         let [weight, bias] = ["Wf", "bf"].map(|name| format!("{theirs}_{name}"));
         self.linear(parts, &format!("{ours}.forget"), [&weight, &bias], d, d)?;
-        self.layer_norm(parts, ours, &format!("{theirs}_ffn"))
+        // The norm before the cell has the name of the cell, the one behind it that of a network.
+        let norm = match self.norm {
+            NormPlacement::Pre => theirs.to_owned(),
+            NormPlacement::Post => format!("{theirs}_ffn"),
+        };
+        self.layer_norm(parts, ours, &norm)
     }
 
     fn linear(
@@ -449,31 +465,3 @@ impl<'a> Reader<'a> {
         self.matrix(NAME, self.d_model, rows)
     }
 }
-
-/// Options with the values that our model has; all others that change what a model computes are read.
-const ONLY: &[(&str, &[&str])] = &[
-    ("type", &["transformer"]),
-    ("transformer-ffn-depth", &["2"]),
-    ("transformer-decoder-ffn-depth", &["0", "2"]),
-    ("transformer-ffn-activation", &["relu", "swish", "gelu"]),
-    ("transformer-decoder-autoreg", &["self-attention", "rnn"]),
-    ("transformer-postprocess-emb", &["", "d", "n", "dn", "nd"]),
-    ("transformer-postprocess-top", &["", "d", "n", "dn", "nd"]),
-    ("transformer-no-projection", &["false"]),
-    ("transformer-rnn-projection", &["false"]),
-    ("transformer-pool", &["false"]),
-    ("transformer-no-bias", &["false"]),
-    ("transformer-no-affine", &["false"]),
-    ("transformer-disable-position-embeddings", &["false"]),
-    ("transformer-attention-mask", &["default", ""]),
-    ("transformer-alibi-shift", &["false"]),
-    ("transformer-alibi-trainable", &["false"]),
-    ("layer-normalization", &["false"]),
-    ("right-left", &["false"]),
-    ("input-types", &[""]),
-    ("factors-dim-emb", &["0"]),
-    ("lemma-dim-emb", &["0"]),
-    ("lemma-dependency", &[""]),
-    ("ulr", &["false"]),
-    ("embedding-normalization", &["false"]),
-];

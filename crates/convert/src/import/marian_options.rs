@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::refused;
-use crate::error::Result;
+use super::{files_of, refused, whole_files};
+use crate::error::{ConvertError, Result};
+use crate::files::Tensors;
 
 /// Keys and values; a single value is a list of one.
 #[derive(Debug, Clone)]
@@ -97,6 +98,74 @@ impl Options {
         ))
     }
 }
+
+/// `special:model.yml`: YAML text in a tensor, up to the first NUL.
+pub(super) fn options_of(tensors: &Tensors) -> Result<Options> {
+    const NAME: &str = "special:model.yml";
+    let tensor = tensors
+        .get(NAME)
+        .ok_or_else(|| ConvertError::MissingTensor {
+            path: tensors.path().to_path_buf(),
+            name: NAME.to_owned(),
+            count: tensors.len(),
+        })?;
+    let text = tensor
+        .bytes()
+        .split(|byte| *byte == 0)
+        .next()
+        .unwrap_or_default();
+    Ok(Options::parse(
+        tensors.path(),
+        &String::from_utf8_lossy(text),
+    ))
+}
+
+/// The options of `marian-decoder`, if a file beside the model has some: it names models and vocabularies.
+pub(super) fn decoder_options(folder: &Path) -> Result<Option<Options>> {
+    for path in files_of(folder)? {
+        if path
+            .extension()
+            .is_some_and(|end| end == "yml" || end == "yaml")
+        {
+            let text = whole_files::settings(&path)?;
+            let options = Options::parse(&path, &String::from_utf8_lossy(&text));
+            if !options.list("models").is_empty() {
+                return Ok(Some(options));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Options with the values that our model has; all others that change what a model computes are read.
+pub(super) const ONLY: &[(&str, &[&str])] = &[
+    ("type", &["transformer"]),
+    ("transformer-ffn-depth", &["2"]),
+    ("transformer-decoder-ffn-depth", &["0", "2"]),
+    ("transformer-ffn-activation", &["relu", "swish", "gelu"]),
+    ("transformer-decoder-autoreg", &["self-attention", "rnn"]),
+    ("transformer-postprocess-emb", &["", "d", "n", "dn", "nd"]),
+    ("transformer-postprocess-top", &["", "d", "n", "dn", "nd"]),
+    ("transformer-no-projection", &["false"]),
+    ("transformer-rnn-projection", &["false"]),
+    ("transformer-pool", &["false"]),
+    ("transformer-no-bias", &["false"]),
+    ("transformer-no-affine", &["false"]),
+    ("transformer-disable-position-embeddings", &["false"]),
+    ("transformer-attention-mask", &["default", ""]),
+    ("transformer-alibi-shift", &["false"]),
+    ("transformer-alibi-trainable", &["false"]),
+    ("layer-normalization", &["false"]),
+    ("right-left", &["false"]),
+    ("input-types", &[""]),
+    ("factors-dim-emb", &["0"]),
+    ("factors-combine", &["sum", ""]),
+    ("output-approx-knn", &[""]),
+    ("lemma-dim-emb", &["0"]),
+    ("lemma-dependency", &[""]),
+    ("ulr", &["false"]),
+    ("embedding-normalization", &["false"]),
+];
 
 fn unquoted(text: &str) -> String {
     let inner = |mark| {

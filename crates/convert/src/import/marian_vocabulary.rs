@@ -127,6 +127,6 @@ fn vocabulary(path: &Path, rows: usize) -> Result<(Tokenizer, Order)> {
         unknown: id("<unk>").or(Some(1)),
     };
     let order = Order::new(path, tokens, rows, specials)?;
-    let tokenizer = Tokenizer::spaces(order.tokens())?;
+    let tokenizer = Tokenizer::spaces(order.tokens()).map_err(ConvertError::tokenizer(path))?;
     Ok((tokenizer, order))
 }

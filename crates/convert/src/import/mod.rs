@@ -11,6 +11,7 @@
 //! - `mapping`: a state dict of any program, with a file that says what its tensors are.
 //! - `exported`: what exporting a model of ours left for its way back.
 //! - `vocabulary`: which token becomes which of our ids. `parts`: weights under our names, written as our file.
+//! - `whole_files`: settings and tokenizers, with limits of their sizes.
 
 mod bergamot;
 mod bert;
@@ -29,6 +30,7 @@ mod parts;
 mod state_dict;
 mod vit;
 mod vocabulary;
+mod whole_files;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,11 +38,11 @@ use std::path::{Path, PathBuf};
 
 use attentive_model::config::{ModelConfig, TransformerConfig};
 use attentive_model::{Generation, ModelError, Shortlist, Tokenizers, durable};
-use serde_json::Value;
 
 use crate::error::{ConvertError, Result};
 pub use detect::{Format, detect};
 use parts::Parts;
+use whole_files::json;
 
 /// How to import a model.
 #[derive(Debug, Clone, Default)]
@@ -122,6 +124,7 @@ pub fn import(source: &Path, out: &Path, options: &ImportOptions) -> Result<Impo
         problems,
     };
     model.config.check().map_err(impossible)?;
+    model.parts.has_layers(&model.weights, &model.config)?;
     if model.shortlist.is_some() {
         model.generation.shortlist = Some(SHORTLIST.to_owned());
     }
@@ -233,12 +236,6 @@ fn name_of(path: &Path) -> &str {
     path.file_name()
         .and_then(|name| name.to_str())
         .unwrap_or_default()
-}
-
-/// Reads a JSON file.
-fn json(path: &Path) -> Result<Value> {
-    let bytes = fs::read(path).map_err(ConvertError::io("read", path))?;
-    serde_json::from_slice(&bytes).map_err(|error| bad_json(path, "a JSON object", &error))
 }
 
 /// A JSON file that is not what was expected.

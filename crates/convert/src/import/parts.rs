@@ -11,7 +11,7 @@ use attentive_model::int8::{Int8Weights, pack};
 use attentive_model::tensors::{Role, TensorSpec};
 use attentive_model::{ModelDir, Tokenizers};
 
-use super::{WeightKind, vocabulary::Order};
+use super::{WeightKind, refused, vocabulary::Order};
 use crate::error::{ConvertError, Result};
 use crate::files::{Dtype, Tensor, Tensors};
 use crate::transpose::transposed;
@@ -102,7 +102,7 @@ impl Matrix {
         let data = match &self.data {
             Data::F32(values) => {
                 let mut ordered = vec![0.0; order.len() * columns];
-                for (place, source) in ordered.chunks_exact_mut(columns).zip(sources()) {
+                for (place, source) in ordered.chunks_exact_mut(columns.max(1)).zip(sources()) {
                     if let Some(source) = source {
                         place.copy_from_slice(&values[row(source)]);
                     }
@@ -111,7 +111,7 @@ impl Matrix {
             }
             Data::I8 { values, scales } => {
                 let mut ordered = vec![0; order.len() * columns];
-                for (place, source) in ordered.chunks_exact_mut(columns).zip(sources()) {
+                for (place, source) in ordered.chunks_exact_mut(columns.max(1)).zip(sources()) {
                     if let Some(source) = source {
                         place.copy_from_slice(&values[row(source)]);
                     }
@@ -138,7 +138,7 @@ impl Matrix {
         match &self.data {
             Data::F32(values) => values.into(),
             Data::I8 { values, scales } => {
-                let rows = values.chunks_exact(self.columns).zip(scales);
+                let rows = values.chunks_exact(self.columns.max(1)).zip(scales);
                 let real = |(row, scale): (&[i8], &f32)| {
                     let scale = *scale;
                     row.iter()
@@ -162,7 +162,7 @@ impl Matrix {
             Data::F32(values) => values,
         };
         let (mut integers, mut scales) = (Vec::with_capacity(values.len()), Vec::new());
-        for row in values.chunks_exact(self.columns) {
+        for row in values.chunks_exact(self.columns.max(1)) {
             let largest = row.iter().fold(0.0f32, |most, value| most.max(value.abs()));
             let scale = if largest > 0.0 { largest / 127.0 } else { 1.0 };
             let nearest =
@@ -198,21 +198,27 @@ impl Parts {
         output: Option<&Matrix>,
     ) -> attentive_model::config::Tying {
         use attentive_model::config::Tying;
-        let [src, tgt] = [source, target].map(|(matrix, order)| matrix.in_order(order));
-        let output = output.filter(|output| *output != target.0);
+        let equal = |a: &Matrix, b: &Matrix| std::ptr::eq(a, b) || a == b;
+        let output = output.filter(|output| !equal(output, target.0));
         let tying = match output {
             Some(output) => {
                 self.matrix("embeddings.projection", output.in_order(target.1));
                 Tying::None
             }
-            None if src == tgt && source.1 == target.1 => Tying::All,
+            None if source.1 == target.1 && equal(source.0, target.0) => Tying::All,
             None => Tying::Output,
         };
         if tying != Tying::All {
-            self.matrix("embeddings.source.weight", src);
+            self.matrix("embeddings.source.weight", source.0.in_order(source.1));
         }
-        self.matrix("embeddings.target.weight", tgt);
+        self.matrix("embeddings.target.weight", target.0.in_order(target.1));
         tying
+    }
+
+    /// Refuses a configuration with more layers than there are tensors, before it is asked for a list of them.
+    pub fn has_layers(&self, source: &Path, config: &TransformerConfig) -> Result<()> {
+        let layers = config.encoder_layers.saturating_add(config.decoder_layers);
+        enough_tensors(source, self.matrices.len() + self.vectors.len(), layers)
     }
 
     /// Writes config, tokenizers and weights into a folder; says what became different from what was asked for.
@@ -301,6 +307,16 @@ impl Parts {
             count: self.matrices.len() + self.vectors.len(),
         }
     }
+}
+
+/// Refuses a configuration with more layers than `count`, the number of tensors.
+pub(super) fn enough_tensors(source: &Path, count: usize, layers: usize) -> Result<()> {
+    if layers <= count {
+        return Ok(());
+    }
+    let found = format!("{layers} layers with {count} tensors");
+    let remedy = "the weights and the configuration beside them belong to different models";
+    Err(refused(source, "the model", found, remedy))
 }
 
 fn is_matrix(spec: &TensorSpec) -> bool {

@@ -7,11 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
+use attentive_model::ModelError;
 use attentive_model::config::{ModelConfig, TransformerConfig};
 use attentive_model::tensors::Role;
 use serde_json::Value;
 
-use super::parts::{Matrix, Parts};
+use super::parts::{Matrix, Parts, enough_tensors};
 use super::{folder_of, json, refused};
 use crate::error::{ConvertError, Result};
 use crate::files::{Tensors, safetensors, torch};
@@ -148,6 +149,17 @@ impl Names {
         config: &TransformerConfig,
         parts: &mut Parts,
     ) -> Result<()> {
+        let path = tensors.path();
+        let impossible = |problems| ModelError::ImpossibleModel {
+            path: path.to_path_buf(),
+            problems,
+        };
+        config.check().map_err(impossible)?;
+        enough_tensors(
+            path,
+            tensors.len(),
+            config.encoder_layers + config.decoder_layers,
+        )?;
         for spec in config.tensors() {
             if spec.name.starts_with("embeddings.") {
                 continue;
@@ -191,7 +203,7 @@ impl Names {
         part: Part,
         [rows, columns]: [usize; 2],
     ) -> Result<Matrix> {
-        let all = rows * part.of;
+        let all = rows.saturating_mul(part.of);
         let matrix = if self.output_first {
             Matrix::new(tensors.require(name, &[all, columns])?, [all, columns])
         } else {

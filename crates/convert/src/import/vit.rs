@@ -12,6 +12,7 @@ use attentive_model::{ModelError, durable};
 use serde_json::Value;
 
 use super::huggingface::Config;
+use super::parts::enough_tensors;
 use super::{Imported, json, refused, state_dict};
 use crate::error::{ConvertError, Result};
 use crate::files::Tensors;
@@ -33,6 +34,7 @@ pub(super) fn import(folder: &Path, out: &Path) -> Result<Imported> {
             path: path.clone(),
             problems,
         })?;
+    enough_tensors(&path, tensors.len(), config.layers)?;
     let mut list = Vec::new();
     for spec in config.tensors() {
         let values = values(&tensors, &spec, &config)?;

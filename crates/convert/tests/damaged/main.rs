@@ -2,12 +2,14 @@
 //! and takes at most twice the size of the file and 16 MB of memory.
 //!
 //! Here the files of `tests/fixtures` are damaged at random, always in the same way; [`hostile`] makes files that
-//! are bad on purpose.
+//! are bad on purpose. [`vocabularies`] and [`folders`] damage what lies beside weights, and import whole models.
 
 mod allocation;
+mod folders;
 mod hostile;
 mod hostile_pickles;
 mod reader;
+mod vocabularies;
 
 use std::env;
 use std::fs;

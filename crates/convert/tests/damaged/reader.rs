@@ -17,6 +17,8 @@ use crate::allocation::peak;
 pub enum Contents {
     Tensors(Tensors),
     Shortlist(BergamotShortlist),
+    /// A vocabulary, which its reader has looked at.
+    Text,
 }
 
 impl Contents {
@@ -114,6 +116,7 @@ impl Attempts {
                     "{what}"
                 );
             }
+            Ok(Contents::Text) => {}
             Err(error) => {
                 let message = error.to_string();
                 let named = message.contains(&path.display().to_string());

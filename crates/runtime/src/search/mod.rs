@@ -10,11 +10,11 @@
 mod banks;
 mod batch;
 mod beam;
-mod candidates;
 mod constraints;
 pub mod draft;
 pub mod fake;
 mod greedy;
+mod next;
 mod options;
 mod request;
 mod rows;
@@ -25,8 +25,8 @@ use std::borrow::Borrow;
 
 pub use attentive_model::generation::{AtLimit, BeamRule, EarlyEnd};
 pub use batch::{Feed, Load, search_feed};
-pub use candidates::restrict;
 pub use constraints::{Constraint, NoRepeatedNgrams, Term, Terms};
+pub use next::{Next, restrict};
 pub use options::{LengthLimit, Method, Sampling, SearchOptions};
 pub use request::Request;
 pub use sampling::{Choice, Sampler};
@@ -47,8 +47,8 @@ pub trait SearchModel {
     fn start(&self, requests: &[&Request]) -> Self::State;
 
     /// Feeds one token per row (`<s>` first) and writes the log-probabilities of the next ones into
-    /// `log_probs`, row-major `[rows * vocab]`, in place of whatever it held. Where a request has
-    /// candidates, they are over these alone (see [`restrict`]).
+    /// `log_probs`, one row behind the other, in place of whatever it held: `vocab` of them for a row, or, where its request has
+    /// candidates, one for each of these, over them alone (see [`restrict`]).
     fn step(&self, state: &mut Self::State, tokens: &[u32], log_probs: &mut Vec<f32>);
 
     /// Row i of the new state is row `rows[i]` of the old: the state grows to beams and shrinks
@@ -75,7 +75,7 @@ pub trait Elastic<S> {
     fn admit(&self, state: &mut S, requests: &[&Request]);
 
     /// Feeds several tokens, one after the other, to the only row of a state. `log_probs` gets what
-    /// [`SearchModel::step`] would have given after each, `[tokens * vocab]`.
+    /// [`SearchModel::step`] would have given after each.
     fn extend(&self, state: &mut S, tokens: &[u32], log_probs: &mut Vec<f32>);
 
     /// Forgets the last `count` tokens of the only row of a state.

@@ -38,4 +38,9 @@ impl Request {
             ..Self::default()
         }
     }
+
+    /// How many tokens of a vocabulary of this size may come next.
+    pub fn next_tokens(&self, vocab: usize) -> usize {
+        self.candidates.as_deref().map_or(vocab, <[u32]>::len)
+    }
 }

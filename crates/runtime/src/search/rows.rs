@@ -9,7 +9,7 @@ use attentive_text::special::{BOS, EOS};
 use super::constraints::Constraints;
 use super::options::Method;
 use super::sampling::{Choice, Sampler};
-use super::{Finish, Hypothesis, Request, SearchOptions, best_first, greedy};
+use super::{Finish, Hypothesis, Next, Request, SearchOptions, best_first, greedy};
 
 /// The hypotheses of one sentence.
 pub(super) struct Rows {
@@ -54,15 +54,14 @@ impl Rows {
         choices: &mut Vec<Choice>,
     ) {
         let constraints = Constraints::new(request, options);
-        let vocab = log_probs.len() / self.width();
+        let width = log_probs.len() / self.width();
         for (place, (parent, number)) in self.live.iter_mut().enumerate() {
             let row = &mut self.rows[*number];
             *parent = if self.begun { place } else { 0 };
-            let log_probs = &mut log_probs[*parent * vocab..][..vocab];
-            if *parent == place {
-                constraints.apply(row.tokens.len(), &row.tokens, log_probs);
-            }
-            row.extend(log_probs, choices);
+            let log_probs = &mut log_probs[*parent * width..][..width];
+            let mut next = constraints.next(log_probs);
+            constraints.apply(row.tokens.len(), &row.tokens, &mut next);
+            row.extend(&next, choices);
         }
         self.begun = true;
         self.live
@@ -111,11 +110,11 @@ impl Row {
         self.max_length - self.tokens.len()
     }
 
-    /// Picks the next token from these log-probabilities.
-    pub fn extend(&mut self, log_probs: &[f32], choices: &mut Vec<Choice>) {
+    /// Picks one of the tokens that may come next.
+    pub fn extend(&mut self, next: &Next<'_>, choices: &mut Vec<Choice>) {
         let picked = match &mut self.sampler {
-            Some(sampler) => sampler.draw(log_probs, choices),
-            None => greedy::most_probable(log_probs),
+            Some(sampler) => sampler.draw(next, choices),
+            None => greedy::most_probable(next),
         };
         let Some((token, log_prob)) = picked else {
             self.finished = Some(Finish::DeadEnd);

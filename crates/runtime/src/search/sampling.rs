@@ -7,8 +7,8 @@
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::at_most_zero;
 use super::options::Sampling;
+use super::{Next, at_most_zero};
 
 /// Draws the tokens of one sample.
 #[derive(Debug)]
@@ -28,12 +28,11 @@ impl Sampler {
 
     /// A token and its log-probability under the model (not the reshaped distribution), or nothing when no
     /// token is possible.
-    pub fn draw(&mut self, log_probs: &[f32], choices: &mut Vec<Choice>) -> Option<(u32, f64)> {
+    pub fn draw(&mut self, next: &Next<'_>, choices: &mut Vec<Choice>) -> Option<(u32, f64)> {
         choices.clear();
         choices.extend(
-            (0..)
-                .zip(log_probs)
-                .map(|(token, &log_prob)| Choice {
+            next.iter()
+                .map(|(token, log_prob)| Choice {
                     token,
                     log_prob: at_most_zero(log_prob),
                     weight: 0.0,

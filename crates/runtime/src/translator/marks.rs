@@ -13,7 +13,7 @@ use attentive_text::keep::MARKS;
 use attentive_text::special::EOS;
 
 use super::options::TranslatorOptions;
-use crate::search::{Constraint, LengthLimit, Request, Term};
+use crate::search::{Constraint, LengthLimit, Next, Request, Term};
 
 /// Which tokens write which marks.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl RequiredMarks {
 }
 
 impl Constraint for RequiredMarks {
-    fn apply(&self, tokens: &[u32], log_probs: &mut [f32]) {
+    fn apply(&self, tokens: &[u32], next: &mut Next<'_>) {
         let mut missing = self.wanted.map(|count| count as isize);
         for token in tokens {
             let written = self.marks.tokens.iter().find(|(own, _)| own == token);
@@ -100,19 +100,14 @@ impl Constraint for RequiredMarks {
                 missing[*mark] -= 1;
             }
         }
-        let mut forbid = |token: u32| {
-            if let Some(log_prob) = log_probs.get_mut(token as usize) {
-                *log_prob = f32::NEG_INFINITY;
-            }
-        };
         for &(token, mark) in &self.marks.tokens {
             if missing[mark] <= 0 {
-                forbid(token);
+                next.forbid(token);
             }
         }
         if missing.iter().any(|&count| count > 0) {
-            forbid(EOS);
-            self.marks.ends.iter().copied().for_each(forbid);
+            next.forbid(EOS);
+            self.marks.ends.iter().for_each(|&end| next.forbid(end));
         }
     }
 }

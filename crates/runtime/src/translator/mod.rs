@@ -134,7 +134,7 @@ impl Translator {
         compute: Compute,
         options: TranslatorOptions,
     ) -> Result<Self> {
-        let model = CpuModel::open(&directory, compute)?;
+        let model = CpuModel::open(&directory, compute)?.with_threads(options.threads_here());
         let options = options.within(directory.config.position_limit());
         let translator = Self::new(model, directory.tokenizers, options)?;
         Ok(translator.framed(&directory.generation))

@@ -62,6 +62,11 @@ impl Builder {
         self.add_constant(name, shape, DataType::Int8, bytes.collect())
     }
 
+    /// The 8-bit number that stands for 0.
+    pub fn zero_i8(&mut self) -> Name {
+        self.constant_i8("zero_i8", &[], &[0])
+    }
+
     /// A single f32 number.
     pub fn number(&mut self, value: f32) -> Name {
         self.constant(&format!("number_{value}"), &[], &[value])

@@ -2,6 +2,8 @@
 //!
 //! `mod.rs` puts encoder and decoder together with them; `graph` holds the operations.
 
+use std::collections::HashMap;
+
 use attentive_model::config::{Activation, EmbeddingNorm, NormPlacement};
 
 use super::graph::{Builder, Name, float, int, ints};
@@ -13,6 +15,8 @@ use crate::export::source::{Matrix, Source, TARGET_TABLE};
 pub(super) struct Net<'a> {
     source: &'a Source<'a>,
     pub graph: Builder,
+    /// Values that have been rounded to 8 bits, and what became of them: several products take the same ones.
+    rounded: HashMap<Name, Name>,
 }
 
 impl<'a> Net<'a> {
@@ -20,6 +24,7 @@ impl<'a> Net<'a> {
         Self {
             source,
             graph: Builder::default(),
+            rounded: HashMap::new(),
         }
     }
 
@@ -44,16 +49,18 @@ impl<'a> Net<'a> {
                 self.graph.op("Gather", &[&table, ids])
             }
             Matrix::Int8 { values, scales } => {
-                let scales = self
+                let row_scales = format!("{table}.scale");
+                let row_scales = self.graph.constant(&row_scales, &[vocab, 1], &scales);
+                // The tokens that are taken have scales of their own, which one operation cannot apply.
+                let table = self.turned(table, &values, [vocab, config.d_model]);
+                let columns = self
                     .graph
-                    .constant(&format!("{table}.scale"), &[vocab, 1], &scales);
-                let table = self
-                    .graph
-                    .constant_i8(table, &[vocab, config.d_model], &values);
-                let rows = self.graph.op("Gather", &[&table, ids]);
-                let to_float = vec![int("to", DataType::Float as i64)];
-                let rows = self.graph.op_with("Cast", &[&rows], to_float);
-                let scales = self.graph.op("Gather", &[&scales, ids]);
+                    .op_with("Gather", &[&table, ids], vec![int("axis", 1)]); // [d_model, batch, length]
+                let order = vec![ints("perm", &[1, 2, 0])];
+                let rows = self.graph.op_with("Transpose", &[&columns], order);
+                let (one, zero) = (self.graph.number(1.0), self.graph.zero_i8());
+                let rows = self.graph.op("DequantizeLinear", &[&rows, &one, &zero]);
+                let scales = self.graph.op("Gather", &[&row_scales, ids]);
                 self.graph.op("Mul", &[&rows, &scales])
             }
         };
@@ -167,37 +174,63 @@ impl<'a> Net<'a> {
     fn linear(&mut self, name: &str, x: &Name) -> Result<Name> {
         let layer = self.source.linear(name)?;
         let outputs = layer.bias.len();
-        let weight = self.weight(
-            &format!("{name}.weight"),
-            layer.weight,
-            outputs,
-            layer.inputs,
-        );
         let bias = self
             .graph
             .constant(&format!("{name}.bias"), &[outputs], &layer.bias);
-        let product = self.graph.op("MatMul", &[x, &weight]);
+        let shape = [outputs, layer.inputs];
+        let product = self.product(x, &format!("{name}.weight"), layer.weight, shape);
         Ok(self.graph.op("Add", &[&product, &bias]))
     }
 
-    /// A matrix `[rows, columns]` as a factor `[columns, rows]`.
-    fn weight(&mut self, name: &str, matrix: Matrix, rows: usize, columns: usize) -> Name {
-        let weight = match matrix {
-            Matrix::Real(values) => self.graph.constant(name, &[rows, columns], &values),
-            Matrix::Int8 { values, scales } => {
-                let scales = self
-                    .graph
-                    .constant(&format!("{name}.row_scale"), &[rows], &scales);
-                let weight = self.graph.constant_i8(name, &[rows, columns], &values);
-                self.graph.op_with(
-                    "DequantizeLinear",
-                    &[&weight, &scales],
-                    vec![int("axis", 0)],
-                )
+    /// `x` times a matrix `[outputs, inputs]`. Where the matrix is of 8 bits, both factors are.
+    fn product(&mut self, x: &Name, name: &str, matrix: Matrix, shape: [usize; 2]) -> Name {
+        let graph = &mut self.graph;
+        match matrix {
+            Matrix::Real(values) => {
+                let weight = graph.constant(name, &shape, &values);
+                let order = vec![ints("perm", &[1, 0])];
+                let weight = graph.op_with("Transpose", &[&weight], order);
+                graph.op("MatMul", &[x, &weight])
             }
-        };
-        self.graph
-            .op_with("Transpose", &[&weight], vec![ints("perm", &[1, 0])])
+            Matrix::Int8 { values, scales } => {
+                let scales = graph.constant(&format!("{name}.row_scale"), &shape[..1], &scales);
+                let weight = self.turned(name, &values, shape);
+                // Nothing is between it and the product, so that a runtime may make one operation of them.
+                let axis = vec![int("axis", 1)];
+                let weight = self
+                    .graph
+                    .op_with("DequantizeLinear", &[&weight, &scales], axis);
+                let x = self.rounded(x);
+                self.graph.op("MatMul", &[&x, &weight])
+            }
+        }
+    }
+
+    /// A constant matrix of 8 bits, given as `[rows, columns]` and written as `[columns, rows]`.
+    fn turned(&mut self, name: &str, values: &[i8], [rows, columns]: [usize; 2]) -> Name {
+        let columns_of = |column| values.iter().skip(column).step_by(columns);
+        let turned: Vec<i8> = (0..columns).flat_map(columns_of).copied().collect();
+        self.graph.constant_i8(name, &[columns, rows], &turned)
+    }
+
+    /// A value as 8 bits have it: quantized with 127 for its largest number, and dequantized again.
+    fn rounded(&mut self, x: &Name) -> Name {
+        if let Some(rounded) = self.rounded.get(x) {
+            return rounded.clone();
+        }
+        let graph = &mut self.graph;
+        let size = graph.op("Abs", &[x]);
+        let largest = graph.op_with("ReduceMax", &[&size], vec![int("keepdims", 0)]);
+        let steps = graph.number(127.0);
+        let scale = graph.op("Div", &[&largest, &steps]);
+        // Zeros alone have no largest number.
+        let least = graph.number(f32::MIN_POSITIVE);
+        let scale = graph.op("Max", &[&scale, &least]);
+        let zero = graph.zero_i8();
+        let integers = graph.op("QuantizeLinear", &[x, &scale, &zero]);
+        let rounded = graph.op("DequantizeLinear", &[&integers, &scale, &zero]);
+        self.rounded.insert(x.clone(), rounded.clone());
+        rounded
     }
 
     pub fn logits(&mut self, x: &Name) -> Result<Name> {
@@ -206,11 +239,10 @@ impl<'a> Net<'a> {
             Some(matrix) => ("embeddings.projection", matrix),
             None => (TARGET_TABLE, self.source.table(TARGET_TABLE)?),
         };
-        let weight = self.weight(name, matrix, vocab, width);
+        let product = self.product(x, name, matrix, [vocab, width]);
         let name = "embeddings.projection_bias";
         let bias = self.source.tensor(name)?;
         let bias = self.graph.constant(name, &[vocab], &bias);
-        let product = self.graph.op("MatMul", &[x, &weight]);
         Ok(self.graph.op("Add", &[&product, &bias]))
     }
 

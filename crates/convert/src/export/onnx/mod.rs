@@ -6,12 +6,15 @@
 //! - `decoder_with_past_model.onnx`: the newest token as `input_ids`, `encoder_attention_mask`,
 //!   `past_key_values.N.{decoder,encoder}.{key,value}` -> `logits`, `present.N.decoder.{key,value}`
 //!
-//! Batch and lengths are dynamic. 8-bit weights stay 8 bits in the file (`DequantizeLinear` before the product);
-//! activations are f32. Beside the graphs lie the tokenizer and configuration files of the Hugging Face export.
+//! Batch and lengths are dynamic. 8-bit weights stay 8 bits in the file, with a scale for each output, and the other
+//! factor of their products is rounded to 8 bits, too, with a scale that the graph finds (`QuantizeLinear` and
+//! `DequantizeLinear`). Beside the graphs lie the tokenizer and configuration files of the Hugging Face export.
 
 mod graph;
 mod layers;
 mod proto;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 

@@ -4,7 +4,7 @@
 //! read again from position 0; which tokens the model sees so depends on the length of the text alone
 //! ([`first_seen`]), and with the cache or without it the same is written.
 
-use attentive_runtime::search::{Choice, Sampler, Sampling};
+use attentive_runtime::search::{Choice, Next, Sampler, Sampling};
 use attentive_text::special::{BOS, EOS, PAD, UNK};
 use burn::tensor::{Int, Tensor, TensorData};
 
@@ -131,7 +131,11 @@ impl Iterator for Generator<'_> {
             log_probs[token as usize] = f32::NEG_INFINITY;
         }
         let token = match &mut self.sampler {
-            Some(sampler) => sampler.draw(&log_probs, &mut self.choices)?.0,
+            Some(sampler) => {
+                sampler
+                    .draw(&Next::new(&mut log_probs, None), &mut self.choices)?
+                    .0
+            }
             None => most_probable(&log_probs),
         };
         if token == EOS {

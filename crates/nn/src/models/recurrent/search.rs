@@ -48,12 +48,8 @@ impl SearchModel for Recurrent {
         log_probs.clear();
         let row = log_softmax(self.logits(decoded.hidden, pass), 2);
         log_probs.extend(row.into_data().iter::<f32>());
-        let rows = log_probs.chunks_mut(self.vocab());
-        for (row, candidates) in rows.zip(&state.candidates) {
-            if let Some(candidates) = candidates {
-                restrict(row, candidates);
-            }
-        }
+        let candidates = state.candidates.iter().map(Option::as_deref);
+        restrict(log_probs, self.vocab(), candidates);
     }
 
     fn reorder(&self, state: &mut RecurrentState, rows: &[usize]) {

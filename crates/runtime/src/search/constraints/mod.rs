@@ -17,16 +17,16 @@ use attentive_text::special::EOS;
 pub use ngrams::NoRepeatedNgrams;
 pub use terms::{Term, Terms};
 
-use super::{LengthLimit, Request, SearchOptions};
+use super::{LengthLimit, Next, Request, SearchOptions};
 
 /// A rule for the next token.
 pub trait Constraint: Debug + Send + Sync {
-    /// Changes `log_probs`, one for each token of the vocabulary, of what may follow `tokens`: the target so
-    /// far, without `<s>`. Negative infinity forbids a token; what is above 0 counts as 0.
+    /// Changes the log-probabilities of what may come next, after `tokens`: the target so far, without `<s>`.
+    /// Negative infinity forbids a token; what is above 0 counts as 0.
     ///
     /// Hypotheses branch and are dropped, so a rule keeps no state of its own: whatever it needs to know
     /// is in `tokens`.
-    fn apply(&self, tokens: &[u32], log_probs: &mut [f32]);
+    fn apply(&self, tokens: &[u32], next: &mut Next<'_>);
 }
 
 /// All rules for one sentence.
@@ -38,6 +38,14 @@ pub(super) struct Constraints<'a> {
 impl<'a> Constraints<'a> {
     pub fn new(request: &'a Request, options: &'a SearchOptions) -> Self {
         Self { request, options }
+    }
+
+    /// What may come next, as a model has written it for this sentence.
+    pub fn next<'b>(&self, log_probs: &'b mut [f32]) -> Next<'b>
+    where
+        'a: 'b,
+    {
+        Next::new(log_probs, self.request.candidates.as_deref())
     }
 
     /// The most tokens that the target may have, `</s>` included.
@@ -69,41 +77,34 @@ impl<'a> Constraints<'a> {
 
     /// Applies the rules for the token after `length` others. `tokens` are these, if they are needed.
     /// Within the prefix no other rule counts.
-    pub fn apply(&self, length: usize, tokens: &[u32], log_probs: &mut [f32]) {
+    pub fn apply(&self, length: usize, tokens: &[u32], next: &mut Next<'_>) {
         if let Some(&token) = self.request.prefix.get(length) {
             if length < self.request.free_prefix {
-                return prefix::force_free(token, log_probs);
+                return prefix::force_free(token, next);
             }
-            return prefix::force(token, log_probs);
+            return prefix::force(token, next);
         }
         if self.options.at_limit == AtLimit::ForceEnd && length + 1 >= self.max_length() {
-            return prefix::force_free(EOS, log_probs);
+            return prefix::force_free(EOS, next);
         }
         let outlook = self.terms().map(|terms| terms.outlook(tokens));
-        let nearer = outlook.as_ref().map(|outlook| outlook.nearer(log_probs));
+        let nearer = outlook.as_ref().map(|outlook| outlook.nearer(next));
         if length < self.options.min_length && self.options.early_end == EarlyEnd::LeftOut {
-            suppressed::leave_out_end(log_probs);
+            suppressed::leave_out_end(next);
         }
-        suppressed::suppress(length, self.options.min_length, log_probs);
+        suppressed::suppress(length, self.options.min_length, next);
         for &token in &self.options.forbidden {
-            forbid(token, log_probs);
+            next.forbid(token);
         }
         if let Some(n) = self.options.no_repeat_ngram {
-            NoRepeatedNgrams(n).apply(tokens, log_probs);
+            NoRepeatedNgrams(n).apply(tokens, next);
         }
         for constraint in &self.request.constraints {
-            constraint.apply(tokens, log_probs);
+            constraint.apply(tokens, next);
         }
         // Whoever requires a term wants it more than any other rule.
         if let (Some(outlook), Some(nearer)) = (outlook, nearer) {
-            outlook.apply(&nearer, log_probs);
+            outlook.apply(&nearer, next);
         }
-    }
-}
-
-/// Forbids a token; one beyond the vocabulary is forbidden anyway.
-fn forbid(token: u32, log_probs: &mut [f32]) {
-    if let Some(log_prob) = log_probs.get_mut(token as usize) {
-        *log_prob = f32::NEG_INFINITY;
     }
 }

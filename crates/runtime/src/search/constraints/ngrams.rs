@@ -1,20 +1,20 @@
 //! No repeated n-grams.
 
-use super::{Constraint, forbid};
+use super::{Constraint, Next};
 
 /// No n-gram of this many tokens may occur twice in the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoRepeatedNgrams(pub usize);
 
 impl Constraint for NoRepeatedNgrams {
-    fn apply(&self, tokens: &[u32], log_probs: &mut [f32]) {
+    fn apply(&self, tokens: &[u32], next: &mut Next<'_>) {
         let n = self.0;
         let Some(start) = (tokens.len() + 1).checked_sub(n) else {
             return;
         };
         let last = &tokens[start..];
         for ngram in tokens.windows(n).filter(|ngram| ngram[..n - 1] == *last) {
-            forbid(ngram[n - 1], log_probs);
+            next.forbid(ngram[n - 1]);
         }
     }
 }
@@ -25,7 +25,7 @@ mod tests {
 
     fn forbidden(tokens: &[u32], n: usize) -> Vec<usize> {
         let mut row = [-1.0; 12];
-        NoRepeatedNgrams(n).apply(tokens, &mut row);
+        NoRepeatedNgrams(n).apply(tokens, &mut Next::new(&mut row, None));
         (0..12).filter(|&token| row[token] != -1.0).collect()
     }
 

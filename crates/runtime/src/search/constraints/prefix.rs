@@ -1,20 +1,22 @@
 //! Tokens that must come, however improbable: those of the prefix, and `</s>` at the length limit.
 
+use super::Next;
+
 /// Forbids all tokens but this one, whose log-probability becomes finite so that scores are.
-pub(super) fn force(token: u32, log_probs: &mut [f32]) {
+pub(super) fn force(token: u32, next: &mut Next<'_>) {
     // NaN loses against any number.
-    let log_prob = log_probs[token as usize].max(f32::MIN);
-    force_at(token, log_prob, log_probs);
+    let log_prob = next.get(token).max(f32::MIN);
+    force_at(token, log_prob, next);
 }
 
 /// Forbids all tokens but this one, which costs nothing.
-pub(super) fn force_free(token: u32, log_probs: &mut [f32]) {
-    force_at(token, 0.0, log_probs);
+pub(super) fn force_free(token: u32, next: &mut Next<'_>) {
+    force_at(token, 0.0, next);
 }
 
-fn force_at(token: u32, log_prob: f32, log_probs: &mut [f32]) {
-    log_probs.fill(f32::NEG_INFINITY);
-    log_probs[token as usize] = log_prob;
+fn force_at(token: u32, log_prob: f32, next: &mut Next<'_>) {
+    next.forbid_all();
+    next.set(token, log_prob);
 }
 
 #[cfg(test)]
@@ -26,7 +28,7 @@ mod tests {
         const NEVER: f32 = f32::NEG_INFINITY;
         for (own, expected) in [(-2.5, -2.5), (NEVER, f32::MIN), (f32::NAN, f32::MIN)] {
             let mut row = [-0.1, own, f32::NAN, -3.0];
-            force(1, &mut row);
+            force(1, &mut Next::new(&mut row, None));
             assert_eq!(row, [NEVER, expected, NEVER, NEVER]);
         }
     }

@@ -2,29 +2,24 @@
 
 use attentive_text::special::{BOS, EOS, PAD};
 
-use super::forbid;
+use super::Next;
 
 /// Forbids them for the token after `length` others.
-pub(super) fn suppress(length: usize, min_length: usize, log_probs: &mut [f32]) {
-    forbid(BOS, log_probs);
-    forbid(PAD, log_probs);
+pub(super) fn suppress(length: usize, min_length: usize, next: &mut Next<'_>) {
+    next.forbid(BOS);
+    next.forbid(PAD);
     if length < min_length {
-        forbid(EOS, log_probs);
+        next.forbid(EOS);
     }
 }
 
 /// Makes log-probabilities over all tokens but `</s>` of those over all.
-pub(super) fn leave_out_end(log_probs: &mut [f32]) {
-    let Some(end) = log_probs.get_mut(EOS as usize) else {
-        return;
-    };
-    let others = (-end.exp()).ln_1p();
-    *end = f32::NEG_INFINITY;
+pub(super) fn leave_out_end(next: &mut Next<'_>) {
+    let others = (-next.get(EOS).exp()).ln_1p();
+    next.forbid(EOS);
     // Where `</s>` has all of the probability, nothing is left to share.
     if others.is_finite() {
-        log_probs
-            .iter_mut()
-            .for_each(|log_prob| *log_prob -= others);
+        next.add(-others);
     }
 }
 
@@ -35,13 +30,13 @@ mod tests {
     #[test]
     fn the_probability_of_an_end_that_is_left_out_is_shared() {
         let mut row = [0.1f32, 0.2, 0.3, 0.4].map(f32::ln);
-        leave_out_end(&mut row);
+        leave_out_end(&mut Next::new(&mut row, None));
         assert_eq!(row[EOS as usize], f32::NEG_INFINITY);
         for (found, expected) in [(row[0], 0.125f32), (row[2], 0.375), (row[3], 0.5)] {
             assert!((found.exp() - expected).abs() < 1e-6, "{row:?}");
         }
         let mut sure = [f32::NEG_INFINITY, 0.0, f32::NEG_INFINITY];
-        leave_out_end(&mut sure);
+        leave_out_end(&mut Next::new(&mut sure, None));
         assert_eq!(sure, [f32::NEG_INFINITY; 3]);
     }
 
@@ -49,7 +44,7 @@ mod tests {
     fn the_end_must_wait_for_the_least_length() {
         let allowed = |length| {
             let mut row = [-1.0; 6];
-            suppress(length, 2, &mut row);
+            suppress(length, 2, &mut Next::new(&mut row, None));
             row.map(|log_prob| log_prob == -1.0)
         };
         assert_eq!(allowed(1), [false, false, false, true, true, true]);

@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 use attentive_text::special::{BOS, EOS, PAD};
 
+use super::Next;
+
 /// A phrase that must occur in the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term {
@@ -227,20 +229,20 @@ impl Outlook<'_> {
     }
 
     /// The log-probabilities of the tokens that bring a term nearer, before other rules forbid them.
-    pub fn nearer(&self, log_probs: &[f32]) -> Vec<(u32, f32)> {
-        let next = self.next.iter().filter(|(_, missing)| *missing < self.now);
+    pub fn nearer(&self, next: &Next<'_>) -> Vec<(u32, f32)> {
+        let tokens = self.next.iter().filter(|(_, missing)| *missing < self.now);
         // NaN loses against any number.
-        let finite = |token: u32| log_probs[token as usize].max(f32::MIN);
-        next.map(|&(token, _)| (token, finite(token))).collect()
+        let finite = |token: u32| next.get(token).max(f32::MIN);
+        tokens.map(|&(token, _)| (token, finite(token))).collect()
     }
 
     /// The rule for the next token.
-    pub fn apply(&self, nearer: &[(u32, f32)], log_probs: &mut [f32]) {
+    pub fn apply(&self, nearer: &[(u32, f32)], next: &mut Next<'_>) {
         for &(token, log_prob) in nearer {
-            log_probs[token as usize] = log_prob;
+            next.set(token, log_prob);
         }
         if self.now > 0 {
-            super::forbid(EOS, log_probs);
+            next.forbid(EOS);
         }
     }
 }
