@@ -36,10 +36,12 @@ pub struct DecodingArgs {
     /// Leave outputs that repeat themselves as they are, instead of searching again without repeated 3-grams
     #[arg(long)]
     allow_repetition: bool,
-    /// Lines translated together by a thread, others joining as some end [default: 16 divided by the beam size]
+    /// Lines translated together by a thread, others joining as some end [default: 16 divided by the beam size;
+    /// 32 with models of at least 30 million parameters]
     #[arg(long, value_name = "N", value_parser = positive())]
     batch_size: Option<usize>,
-    /// Source tokens translated together, as if all lines were as long as the longest [default: 768]
+    /// Source tokens translated together, as if all lines were as long as the longest [default: 768; 1536 with
+    /// models of at least 30 million parameters]
     #[arg(long, value_name = "TOKENS", value_parser = positive())]
     batch_tokens: Option<usize>,
     /// Choose words among those that this file of `attentive shortlist` allows: faster, nearly always the same

@@ -190,12 +190,16 @@ impl Matrix {
         if !helped {
             return 1;
         }
-        let bytes = match &self.numbers {
+        let tiles = self.n.div_ceil(TILE * LANES);
+        (self.bytes() / PART).clamp(1, MOST_PARTS).min(tiles)
+    }
+
+    /// How many bytes its weights have.
+    pub fn bytes(&self) -> usize {
+        match &self.numbers {
             Numbers::F32(_) => 4 * self.k * self.n,
             Numbers::Int8(_) => self.k * self.n,
-        };
-        let tiles = self.n.div_ceil(TILE * LANES);
-        (bytes / PART).clamp(1, MOST_PARTS).min(tiles)
+        }
     }
 
     /// The panels of one of so many parts.

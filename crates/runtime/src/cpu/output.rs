@@ -14,6 +14,9 @@ use super::rowwise::LogSoftmax;
 /// Rows whose logits are made together: few enough to be still in the cache for the softmax.
 const LOGIT_ROWS: usize = 18;
 
+/// Bytes of an output layer that no cache holds: it is read once for all rows.
+const FAR: usize = 32 << 20;
+
 impl CpuModel {
     /// Log-probabilities of the rows in the stream; over the candidates alone where a sentence has some.
     pub(super) fn log_probs(
@@ -38,8 +41,10 @@ impl CpuModel {
                 });
                 self.candidate_log_probs(scratch, first, &sentences.collect::<Vec<_>>(), out);
             } else {
-                for (chunk, rows) in out.chunks_mut(LOGIT_ROWS * vocab).enumerate() {
-                    self.logits(scratch, first + chunk * LOGIT_ROWS, rows);
+                let far = self.network.projection.bytes() > FAR;
+                let together = if far { rows.len() } else { LOGIT_ROWS };
+                for (chunk, rows) in out.chunks_mut(together * vocab).enumerate() {
+                    self.logits(scratch, first + chunk * together, rows);
                     self.isa.run(LogSoftmax { rows, width: vocab });
                 }
             }
