@@ -367,6 +367,48 @@ fn a_run_may_begin_with_quantized_weights_and_with_a_vocabulary_of_its_own() {
 }
 
 #[test]
+fn layers_that_a_model_lacks_are_added_and_change_nothing_at_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let scores = |run: &str| {
+        let model = attentive_runtime::Translator::open(path(run).join("last")).unwrap();
+        let found = model.translate(&["a b c d", "d", "b a a b c"]);
+        found.iter().map(|found| found.score).collect::<Vec<_>>()
+    };
+    run(&recipe(&["model.norm=pre"]), &path("first"), 9)
+        .0
+        .unwrap();
+    let start = format!("training.start_from={}/last", path("first").display());
+    let deeper = |norm: &str, layers: &str| {
+        let still = ["schedule.factor=1e-30", "training.ema_decay=0.0"];
+        recipe(&[&start, norm, layers, still[0], still[1]])
+    };
+    for layers in ["model.encoder_layers=3", "model.decoder_layers=2"] {
+        let grown = layers.replace(['.', '='], "-");
+        run(&deeper("model.norm=pre", layers), &path(&grown), 0)
+            .0
+            .unwrap();
+        for (before, after) in scores("first").iter().zip(scores(&grown)) {
+            assert!(
+                (before - after).abs() < 1e-5,
+                "{layers}: {before} and {after}"
+            );
+        }
+    }
+    // A model loses no layers, and a layer between norms always changes something.
+    let start = |run: &str| format!("training.start_from={}", path(run).display());
+    let shallower = recipe(&["model.norm=pre", &start("model-encoder_layers-3")]);
+    let post = recipe(&["model.norm=post", "model.encoder_layers=3", &start("first")]);
+    for refused in [shallower, post] {
+        let error = run(&refused, &path("refused"), 0).0.unwrap_err();
+        assert!(
+            error.to_string().contains("`model.encoder_layers`"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn a_run_ends_where_its_learning_rate_comes_to_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let ending = recipe(&[

@@ -156,7 +156,8 @@ pub struct Training {
     /// Decides the first weights, the order of the batches and the dropout.
     pub seed: u64,
     /// Fine-tuning: folder of a trained model whose weights and vocabularies to begin with, in place of random
-    /// weights and of `[tokenizer]`; empty for none. It may be quantized.
+    /// weights and of `[tokenizer]`; empty for none. It may be quantized. With `model.norm = "pre"` a translation model may
+    /// have fewer layers than the recipe asks for: those that it lacks change nothing at first.
     pub start_from: String,
     /// Which vocabularies a model that is fine-tuned has.
     pub start_vocabulary: StartVocabulary,

@@ -20,6 +20,7 @@
 mod bert;
 pub mod classification;
 pub mod denoising;
+mod growth;
 pub mod images;
 pub mod language_model;
 pub mod masked_language_model;

@@ -19,7 +19,7 @@ use attentive_nn::{
 };
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
-use super::{Epoch, Scores, Task, vocabulary_transfer::VocabularyTransfer};
+use super::{Epoch, Scores, Task, growth, vocabulary_transfer::VocabularyTransfer};
 use crate::{
     Recipe, Result,
     data::{
@@ -256,7 +256,8 @@ fn first_model<N: EncoderDecoder>(
         given_tokenizers.tgt.vocab_size(),
     );
     let asked = asked.with_vocabularies(src, tgt);
-    super::refuse_other_sizes(&given.path, given_config, &asked, &[])?;
+    let grown = growth::grown_keys(given_config, &asked);
+    super::refuse_other_sizes(&given.path, given_config, &asked, &grown)?;
     let tokenizers = match recipe.training.start_vocabulary {
         StartVocabulary::Given => given_tokenizers.clone(),
         StartVocabulary::Learned => {
@@ -271,13 +272,16 @@ fn first_model<N: EncoderDecoder>(
     }
     if recipe.training.start_vocabulary == StartVocabulary::Learned {
         let transfer = VocabularyTransfer::new(&given_tokenizers, &tokenizers);
-        transfer.apply(&config.tensors(), &mut values);
+        transfer.apply(&given_config.tensors(), &mut values);
     }
     let random = N::create(&config, recipe.training.seed, device);
-    let model = parameters::replace(random, |name, old| {
-        let values = values.remove(name).expect("a name of the schema");
-        let count = values.len();
-        Tensor::from_data(TensorData::new(values, [count]), &old.device())
+    let model = parameters::replace(random, |name, old| match values.remove(name) {
+        Some(values) => {
+            let count = values.len();
+            Tensor::from_data(TensorData::new(values, [count]), &old.device())
+        }
+        None if growth::ends_a_sub_layer(name) => old.zeros_like(),
+        None => old,
     });
     Ok((tokenizers, config, model))
 }
