@@ -224,6 +224,12 @@ unsafe fn dots<S: Simd>(
     out: *mut f32,
 ) {
     unsafe {
+        // With the width of usual heads the query stays in registers.
+        match (width / LANES, head_dim.is_multiple_of(LANES)) {
+            (4, true) => return dots_of::<S, 4>(query, keys, count, out),
+            (2, true) => return dots_of::<S, 2>(query, keys, count, out),
+            _ => {}
+        }
         let whole = head_dim / LANES * LANES;
         for first in (0..count).step_by(4) {
             let keys = keys.add(first * width);
@@ -238,6 +244,32 @@ unsafe fn dots<S: Simd>(
                 let query = S::load_some(query.add(whole), head_dim - whole, 0.0);
                 for (key, sum) in sums.iter_mut().enumerate() {
                     *sum = S::fma(query, S::load(keys.add(key * width + whole)), *sum);
+                }
+            }
+            S::sum4(sums, out.add(first));
+        }
+    }
+}
+
+/// The same for heads of `V` whole vectors.
+#[inline(always)]
+unsafe fn dots_of<S: Simd, const V: usize>(
+    query: *const f32,
+    keys: *const f32,
+    count: usize,
+    out: *mut f32,
+) {
+    unsafe {
+        let mut vectors = [S::splat(0.0); V];
+        for (v, vector) in vectors.iter_mut().enumerate() {
+            *vector = S::load(query.add(v * LANES));
+        }
+        for first in (0..count).step_by(4) {
+            let keys = keys.add(first * V * LANES);
+            let mut sums = [S::splat(0.0); 4];
+            for (v, vector) in vectors.iter().enumerate() {
+                for (key, sum) in sums.iter_mut().enumerate() {
+                    *sum = S::fma(*vector, S::load(keys.add((key * V + v) * LANES)), *sum);
                 }
             }
             S::sum4(sums, out.add(first));

@@ -18,7 +18,8 @@ use attentive_model::weights::Weights;
 
 use super::Compute;
 use super::load::{MatrixLayout, plain};
-use super::matrix::{Bytes, Floats, Int8, Numbers, pack, quantize};
+use super::matrix::{Bytes, Floats, Int8, Numbers};
+use super::packing::{pack, quantize};
 use super::simd::Isa;
 use crate::error::{Result, RuntimeError};
 

@@ -27,6 +27,7 @@ mod load;
 mod matrices;
 mod matrix;
 mod output;
+mod packing;
 mod pages;
 mod pairs;
 mod product;

@@ -12,7 +12,7 @@ use attentive_model::weights::Weights;
 use attentive_model::{ModelDir, ModelError, durable};
 
 use super::load::{MatrixLayout, plain};
-use super::matrix;
+use super::packing;
 use super::{Compute, CpuModel};
 use crate::error::Result;
 
@@ -72,7 +72,7 @@ fn write(dir: &ModelDir, weights: &Weights, to: &Path) -> Result<QuantizeReport>
     let mut kept = 0;
     for spec in dir.config.tensors() {
         if let Some(layout) = MatrixLayout::of(&spec) {
-            let (bytes, scales) = matrix::quantize(plain(weights, &spec, layout)?);
+            let (bytes, scales) = packing::quantize(plain(weights, &spec, layout)?);
             int8.add_matrix(&spec.name, (layout.k, layout.n), bytes.to_vec(), scales);
         } else {
             let (shape, values) = weights.tensor(&spec.name)?;

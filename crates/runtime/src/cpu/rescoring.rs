@@ -125,7 +125,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::cpu::matrix::{Plain, from_plain};
+    use crate::cpu::matrix::from_plain;
+    use crate::cpu::packing::Plain;
 
     const K: usize = 64;
 

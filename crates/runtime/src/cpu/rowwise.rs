@@ -171,26 +171,27 @@ impl Work for LogSoftmax<'_> {
 #[inline(always)]
 pub(super) unsafe fn softmax<S: Simd>(row: *mut f32, width: usize, factor: f32) {
     unsafe {
-        let padded = width.next_multiple_of(LANES);
-        for i in width..padded {
-            *row.add(i) = f32::NEG_INFINITY;
-        }
-        let mut largest = S::load(row);
-        for i in (LANES..padded).step_by(LANES) {
+        let factor = S::splat(factor * LOG2_E);
+        let whole = (width - 1) / LANES * LANES;
+        // A load of some numbers that were just written one by one would wait for them to reach the cache.
+        let rest = S::load_some(row.add(whole), width - whole, f32::NEG_INFINITY);
+        let mut largest = rest;
+        for i in (0..whole).step_by(LANES) {
             largest = S::max(largest, S::load(row.add(i)));
         }
         let largest = S::splat(S::largest(largest));
-        let factor = S::splat(factor * LOG2_E);
         let mut sum = S::splat(0.0);
-        for i in (0..padded).step_by(LANES) {
+        for i in (0..whole).step_by(LANES) {
             let value = exp2::<S>(S::mul(S::sub(S::load(row.add(i)), largest), factor));
             S::store(row.add(i), value);
             sum = S::add(sum, value);
         }
-        let share = S::splat(1.0 / S::sum(sum));
-        for i in (0..padded).step_by(LANES) {
+        let rest = exp2::<S>(S::mul(S::sub(rest, largest), factor));
+        let share = S::splat(1.0 / S::sum(S::add(sum, rest)));
+        for i in (0..whole).step_by(LANES) {
             S::store(row.add(i), S::mul(S::load(row.add(i)), share));
         }
+        S::store(row.add(whole), S::mul(rest, share));
     }
 }
 

@@ -130,6 +130,7 @@ impl Team {
             return (0..parts).for_each(work);
         }
         let leader = Leader::new(self, parts, work);
+        leader.announce();
         self.wake();
         leader.lead();
     }
@@ -216,7 +217,8 @@ impl<'a> Leader<'a> {
         }
     }
 
-    fn lead(self) {
+    /// Tells the helpers, before they are woken: one that falls asleep in between has seen it.
+    fn announce(&self) {
         let board = &*self.team.board;
         board.done.store(0, Relaxed);
         let work: *const Work<'_> = &self.work;
@@ -226,7 +228,12 @@ impl<'a> Leader<'a> {
             parts: self.parts,
             next: 0,
         };
-        board.turn.store(first.into(), Release);
+        board.turn.store(first.into(), SeqCst);
+    }
+
+    /// Computes parts until all are taken; the leader stays where it was announced.
+    fn lead(&self) {
+        let board = &*self.team.board;
         while let Some(part) = board.take(self.product) {
             (self.work.0)(part);
             board.done.fetch_add(1, Release);

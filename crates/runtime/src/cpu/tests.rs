@@ -8,9 +8,8 @@ use super::activation::Activate;
 use super::aligned::Aligned;
 use super::attend::{Attend, Heads, LayerWeights};
 use super::candidates::{ByToken, Candidates, Logits};
-use super::matrix::{
-    Bytes, Floats, Int8, Matrix, Numbers, Plain, Quantized, pack, padded, quantize,
-};
+use super::matrix::{Bytes, Floats, Int8, Matrix, Numbers, Quantized};
+use super::packing::{Plain, pack, padded, quantize};
 use super::pages::Pages;
 use super::product::Then;
 use super::rowwise::{LogSoftmax, Norm, Normalize};
