@@ -208,15 +208,20 @@ impl CpuOp<3> for Attention {
         let gradient = contiguous(gradient);
         let gradient = gradient.storage::<f32>();
         let call = self.call(&saved.inputs);
-        let [d_query, d_key, d_value] = match &saved.softmax {
-            Softmax::Weights(weights) => backward_short(&call, weights, gradient),
-            Softmax::Sums(output, log_sums) => {
-                attention_blocks::backward(&call, output.storage::<f32>(), log_sums, gradient)
+        let [query, key, value] = &saved.inputs;
+        let (d_query, [d_key, d_value]) = match saved.softmax {
+            Softmax::Weights(weights) => {
+                let [d_query, d_key, d_value] = backward_short(&call, &weights, gradient);
+                (tensor_like(query, d_query), [d_key, d_value])
+            }
+            Softmax::Sums(mut output, log_sums) => {
+                let place = output.storage_mut::<f32>();
+                let others = attention_blocks::backward(&call, place, &log_sums, gradient);
+                (output, others)
             }
         };
-        let [query, key, value] = &saved.inputs;
         [
-            tensor_like(query, d_query),
+            d_query,
             tensor_like(key, d_key),
             tensor_like(value, d_value),
         ]

@@ -45,31 +45,32 @@ pub(super) fn forward(call: &Call) -> (Vec<f32>, Vec<f32>) {
     (output, log_sums)
 }
 
-/// The gradients of queries, keys and values for that of the output.
+/// The gradients of keys and values for that of the output; that of the queries takes the place of the output, which is
+/// needed only at the beginning.
 ///
 /// A task is a segment of the keys of one head, and in each round it meets another segment of the queries. So no
 /// two tasks of a round write to the same place, and every sum has one order.
 pub(super) fn backward(
     call: &Call,
-    output: &[f32],
+    output: &mut [f32],
     log_sums: &[f32],
     gradient: &[f32],
-) -> [Vec<f32>; 3] {
+) -> [Vec<f32>; 2] {
     let sizes = call.sizes;
     let query_blocks = sizes.query_len.div_ceil(QUERIES);
     let key_blocks = sizes.key_len.div_ceil(KEYS);
     let segments = (query_blocks.min(key_blocks) / 2).clamp(1, SEGMENTS);
     let share = sizes.heads / sizes.kv_heads;
     let mut along = vec![0.0; log_sums.len()];
+    let finished = &*output;
     let chunks = along.par_chunks_mut(QUERIES).enumerate();
     chunks.for_each(|(index, along)| {
         let at = Place::new(sizes, index / query_blocks, index % query_blocks);
-        sum_along(sizes, at, output, gradient, along);
+        sum_along(sizes, at, finished, gradient, along);
     });
-    let mut gradients = [call.query, call.key, call.value].map(|input| vec![0.0; input.len()]);
-    let places = gradients
-        .each_mut()
-        .map(|values| Output(values.as_mut_ptr()));
+    output.fill(0.0);
+    let [mut d_key, mut d_value] = [call.key, call.value].map(|input| vec![0.0; input.len()]);
+    let places = [output, &mut d_key, &mut d_value].map(|values| Output(values.as_mut_ptr()));
     for round in 0..segments {
         let tasks = (0..call.batch() * sizes.kv_heads * segments).into_par_iter();
         tasks.for_each_init(
@@ -89,7 +90,7 @@ pub(super) fn backward(
             },
         );
     }
-    gradients
+    [d_key, d_value]
 }
 
 /// Which blocks belong to a segment.

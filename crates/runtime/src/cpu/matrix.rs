@@ -276,7 +276,7 @@ impl Shared {
 }
 
 /// Bytes of weights that are worth a thread's attention: less are read sooner than they are handed over.
-const PART: usize = 32 << 10;
+const PART: usize = 64 << 10;
 
 /// More parts would only be more to hand over.
 const MOST_PARTS: usize = 16;
