@@ -98,6 +98,18 @@ pub enum TrainError {
         /// One sentence per difference.
         differences: Vec<String>,
     },
+    /// The vocabularies of another model are for both sides together, and the recipe wants one each, or the other way.
+    #[error(
+        "the model of `tokenizer.from_model` ({}) has {}: set `tokenizer.shared` = {shared}",
+        model.display(),
+        if *shared { "one vocabulary for both languages" } else { "a vocabulary for each language" }
+    )]
+    OtherSharing {
+        /// Its folder.
+        model: PathBuf,
+        /// Whether it has one for both.
+        shared: bool,
+    },
     /// More processes than batches in a step.
     #[error(
         "`training.accumulate` ({batches}) must be at least the number of processes ({processes}): each of them \

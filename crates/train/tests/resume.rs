@@ -367,6 +367,36 @@ fn a_run_may_begin_with_quantized_weights_and_with_a_vocabulary_of_its_own() {
 }
 
 #[test]
+fn a_model_of_other_sizes_may_have_the_vocabularies_of_another_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    run(&recipe(&[]), &path("first"), 1).0.unwrap();
+    let from = format!("tokenizer.from_model={}", path("first").display());
+    // Of fewer symbols another vocabulary would be learned.
+    let small = [&from, "data.synthetic.symbols=6", "model.d_model=8"];
+    run(&recipe(&small), &path("small"), 1).0.unwrap();
+    let vocabulary = |run: &str| ModelDir::open(path(run)).unwrap().tokenizers;
+    let (first, small) = (vocabulary("first"), vocabulary("small"));
+    assert_eq!(first.src.fingerprint(), small.src.fingerprint());
+    assert_eq!(first.tgt.fingerprint(), small.tgt.fingerprint());
+
+    let other = if first.is_shared() { "false" } else { "true" };
+    let sharing = [
+        &from,
+        &format!("tokenizer.shared={other}"),
+        "model.tying=none",
+    ];
+    let error = run(&recipe(&sharing), &path("other"), 1).0.unwrap_err();
+    assert!(error.to_string().contains("`tokenizer.shared`"), "{error}");
+    let start = format!("training.start_from={}", path("first").display());
+    let both = Recipe::from_toml_str("test", RECIPE, &[from.clone(), start]).unwrap_err();
+    assert!(both.to_string().contains("means nothing"), "{both}");
+    let nowhere = recipe(&["tokenizer.from_model=no/such/model"]);
+    let error = run(&nowhere, &path("nowhere"), 1).0.unwrap_err();
+    assert!(error.to_string().contains("no/such/model"), "{error}");
+}
+
+#[test]
 fn layers_that_a_model_lacks_are_added_and_change_nothing_at_first() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);

@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use attentive_model::directory::Tokenizers;
+use attentive_model::directory::{ModelDir, Tokenizers};
 use attentive_text::lines::{is_blank, read_lines};
 use attentive_text::parallel::ParallelCorpus;
 use attentive_text::special::{UNK, source_ids, target_ids};
@@ -362,7 +362,7 @@ fn seen<'a>(
     visited.chain(more).map(String::as_str)
 }
 
-/// Learns the recipe's vocabularies from lines of each side.
+/// Learns the recipe's vocabularies from lines of each side, or takes those of the model that it names.
 pub fn learn_tokenizers<'a, S, T>(
     recipe: &Recipe,
     src: impl Fn() -> S,
@@ -373,6 +373,16 @@ where
     T: Iterator<Item = &'a str>,
 {
     let options = recipe.tokenizer.options();
+    if !recipe.tokenizer.from_model.is_empty() {
+        let model = ModelDir::open(&recipe.tokenizer.from_model)?;
+        if model.tokenizers.is_shared() != recipe.tokenizer.shared {
+            return Err(TrainError::OtherSharing {
+                model: model.path,
+                shared: model.tokenizers.is_shared(),
+            });
+        }
+        return Ok(model.tokenizers);
+    }
     if recipe.tokenizer.shared {
         let shared = Tokenizer::train(&options, &mut src().chain(tgt()))?;
         return Ok(Tokenizers::shared(shared));

@@ -218,6 +218,12 @@ fn check_tokenizer(recipe: &Recipe, found: &mut Found) {
         let message = error.to_string();
         found.push(&message.replace("`vocab_size`", "`tokenizer.vocab_size`"));
     }
+    let learned = recipe.training.learns_vocabulary();
+    found.require(learned || recipe.tokenizer.from_model.is_empty(), || {
+        "`tokenizer.from_model` means nothing with the vocabularies of `training.start_from`: leave it out, or set \
+         `training.start_vocabulary` = \"learned\""
+            .to_owned()
+    });
 }
 
 fn check_augmentation(recipe: &Recipe, found: &mut Found) {

@@ -68,6 +68,7 @@ impl Default for TokenizerSection {
             lowercase: usual.lowercase,
             shared: true,
             vocabulary: String::new(),
+            from_model: String::new(),
         }
     }
 }

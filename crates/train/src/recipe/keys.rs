@@ -68,6 +68,7 @@ const ONLY: &[(&str, &[Family])] = &[
     ("data.val_labels", IMAGES),
     ("tokenizer.shared", TRANSLATION),
     ("tokenizer.vocabulary", BERT),
+    ("tokenizer.from_model", TRANSLATION),
     ("tokenizer", TEXT),
     ("augmentation.shift", IMAGES),
     ("augmentation.subword_dropout", TRANSLATION),

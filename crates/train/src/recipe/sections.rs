@@ -129,6 +129,9 @@ pub struct TokenizerSection {
     pub shared: bool,
     /// A `vocab.txt` with the pieces of `wordpiece`, in place of learning them; empty for none.
     pub vocabulary: String,
+    /// Folder of a translation model whose vocabularies are taken, in place of learning them; empty for none. For models that
+    /// work with that one: a draft, the student of a teacher.
+    pub from_model: String,
 }
 
 /// `[augmentation]`: how often training sees a line in another form; see [`crate::data::augmentation`].
