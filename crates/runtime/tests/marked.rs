@@ -78,7 +78,7 @@ fn tags_come_back_around_the_words_that_they_belonged_to() {
             "Ein Mann|1| schläft. {2Eine Frau2} auch.",
             "A man|1| is sleeping. {2A woman2}, too.",
         ),
-        ("Ein {1{2Hund2}1} rennt.", "A {1{2dog2}1} runs."),
+        ("Ein {1{2Hund2}1} rennt.", "A {1{2dog2}1} is running."),
         ("Drücke ~Strg+C~ und warte.", "Press ~Strg+C~ and wait."),
     ];
     let texts: Vec<Marked> = table.iter().map(|(source, _)| marked(source)).collect();
@@ -108,7 +108,7 @@ fn tags_in_plain_text_come_back_around_their_words() {
         ),
         (
             "<p>Ein <i>Hund</i> rennt. <i>Zwei Katzen schlafen.</i></p>",
-            "<p>A <i>dog</i> runs. <i>Two cats sleep.</i></p>",
+            "<p>A <i>dog</i> is running. <i>Two cats sleep.</i></p>",
         ),
     ] {
         assert_eq!(raw(text), expected);
