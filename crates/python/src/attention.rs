@@ -23,7 +23,7 @@ use crate::error::raise;
 /// >>> import attentive
 /// >>> attention = attentive.Translator("de-en").attention("Ein Hund rennt.")
 /// >>> attention.text
-/// 'A dog runs.'
+/// 'A dog is running.'
 /// >>> layers, heads, written, source = attention.cross.shape
 #[pyclass(frozen, module = "attentive")]
 pub struct Attention {
