@@ -11,7 +11,7 @@
 //! of those that only two units of a core can do; the products then took up to 1.5 times as long.)
 //! Neighbors: [`super::matrix`] prepares rows, [`super::product`] covers the output with the tiles here.
 
-use super::product::{FETCHED, FETCHING_ROWS, Int8Product, Place, height, int8_finish};
+use super::product::{FETCHING_ROWS, Int8Product, Place, height, int8_finish};
 use super::simd::{Isa, LANES, Simd, Work};
 
 /// What the tiles of a product do, step by step, if the instruction set wants it so.
@@ -223,15 +223,14 @@ pub(super) unsafe fn pairs_tile<S: Simd, const M: usize, const P: usize>(
         for (row, start) in sums.iter_mut().zip(&start[first..]) {
             *row = [S::load_i([*start; LANES].as_ptr()); P];
         }
-        let next = b.wrapping_add((P + fetch) * panel_bytes);
+        let fetch = if M >= FETCHING_ROWS { fetch } else { 0..0 };
+        let next = b.wrapping_add(P * panel_bytes);
         let (begin, end) = places[first];
         for step in steps[begin..end].chunks_exact(HEAD + M) {
             let group = step[0] as usize * 4 * LANES;
             let mask = S::spread(step[1..].as_ptr().cast());
-            if M >= FETCHING_ROWS {
-                for p in 0..FETCHED {
-                    S::fetch(next.wrapping_add(p * panel_bytes + group).cast());
-                }
+            for p in fetch.clone() {
+                S::fetch(next.wrapping_add(p * panel_bytes + group).cast());
             }
             let mut vectors = [S::load_w(b.add(group)); P];
             for (p, vector) in vectors.iter_mut().enumerate() {

@@ -5,6 +5,8 @@
 //! Every output is summed over its inputs in one accumulator from first to last, so that it does not
 //! depend on which rows it is computed with. Neighbors: [`super::attend`] uses the tiles too.
 
+use std::ops::Range;
+
 use super::pairs::{Pairs, pairs_tile};
 use super::simd::{LANES, Simd, Work};
 
@@ -14,9 +16,9 @@ const MAX_ROWS: usize = 6;
 /// Rows of a tile from which on it has time to fetch what comes next. Lower ones do nothing but read.
 pub(super) const FETCHING_ROWS: usize = 4;
 
-/// Panels that a tile fetches: a constant, since a loop of any other length took a tenth of the time. The tiles of ten rows or
-/// more fetch all panels that come next.
-pub(super) const FETCHED: usize = 2;
+/// Panels that a tile of int8 fetches, beginning with the first of its share: a constant, since a loop of any other length took a
+/// tenth of the time there. (In f32 with AVX2 the constant was slower.)
+const FETCHED: usize = 2;
 
 /// Covers `[rows, n]` with tiles, whose sizes are constants. A few panels meet all rows before the
 /// next ones do, so that weights are read from far memory once; and while they do, the tiles fetch
@@ -36,7 +38,7 @@ macro_rules! tiles {
                 let at = Place {
                     first,
                     panel,
-                    fetch: (width * first / $rows).min(width.saturating_sub(FETCHED)),
+                    fetch: width * first / $rows..width * (first + height) / $rows,
                 };
                 match (height, wide) {
                     (1, true) => $tile::<$simd, 1, 4>($product, at),
@@ -63,8 +65,8 @@ macro_rules! tiles {
 pub(super) struct Place {
     pub first: usize,
     pub panel: usize,
-    /// The first of the next panels that it fetches.
-    pub fetch: usize,
+    /// Which of the next panels it fetches.
+    pub fetch: Range<usize>,
 }
 
 /// Rows of the next tile: of eight rather four and four than six and two.
@@ -182,17 +184,19 @@ unsafe fn f32_tile<S: Simd, const M: usize, const P: usize>(product: &F32Product
             }
         }
         // Weights lie close together; keys and values, which do not, have no panels that come next.
-        let fetching = M >= FETCHING_ROWS && product.b_stride == LANES;
-        let next = b.wrapping_add((P + fetch) * product.panel_stride);
+        let fetch = if M >= FETCHING_ROWS && product.b_stride == LANES {
+            fetch
+        } else {
+            0..0
+        };
+        let next = b.wrapping_add(P * product.panel_stride);
         for i in 0..product.k {
             let b = b.add(i * product.b_stride);
-            if fetching {
-                for p in 0..FETCHED {
-                    S::fetch(
-                        next.wrapping_add(p * product.panel_stride + i * LANES)
-                            .cast(),
-                    );
-                }
+            for p in fetch.clone() {
+                S::fetch(
+                    next.wrapping_add(p * product.panel_stride + i * LANES)
+                        .cast(),
+                );
             }
             let mut vectors = [S::splat(0.0); P];
             for (p, vector) in vectors.iter_mut().enumerate() {
@@ -245,11 +249,11 @@ unsafe fn int8_tile<S: Simd, const M: usize, const P: usize>(product: &Int8Produ
             *start = S::load_i(product.start.add((panel + p) * LANES));
         }
         let mut sums = [start; M];
-        let next = b.wrapping_add((P + fetch) * panel_bytes);
+        let next = b.wrapping_add((P + fetch.start.min(P.saturating_sub(FETCHED))) * panel_bytes);
         for group in 0..product.groups {
             let b = b.add(group * 4 * LANES);
             if M >= FETCHING_ROWS {
-                for p in 0..FETCHED {
+                for p in 0..FETCHED.min(P) {
                     S::fetch(
                         next.wrapping_add(p * panel_bytes + group * 4 * LANES)
                             .cast(),
